@@ -1,0 +1,246 @@
+//! The seam to the host: a machine that can be discovered and that runs
+//! commands where it is told.
+//!
+//! Everything above this trait runs on a real Linux host ([`linux`]) and on a
+//! simulated machine ([`sim`]) alike; the method is tested on known truth
+//! through the same code that users run.
+
+pub mod linux;
+pub mod sim;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::placement::MemoryBinding;
+use crate::topology::{CpuSet, Topology, Warning};
+use crate::workload::{Command, Workload};
+
+/// A place where commands can be run.
+pub trait Machine {
+    /// `local`, or what stood behind `sim:`.
+    fn label(&self) -> String;
+
+    /// Is every figure made up?
+    fn is_simulated(&self) -> bool;
+
+    /// The machine as its system reports it, with what is odd about it.
+    ///
+    /// # Errors
+    /// [`MachineError`] where not even the CPUs can be found.
+    fn topology(&mut self) -> Result<(Topology, Vec<Warning>), MachineError>;
+
+    /// Time since some fixed moment; only differences mean something.
+    fn now(&self) -> Duration;
+
+    /// Runs a command to its end, where the request says.
+    ///
+    /// # Errors
+    /// [`MachineError`] where the run could not be started or was interrupted.
+    /// A command that fails is no error here: see [`Run::end`].
+    fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError>;
+
+    /// Runs a preparation or clean-up command, unplaced and unmeasured.
+    ///
+    /// # Errors
+    /// [`MachineError`] where it could not be started, was interrupted, or
+    /// failed.
+    fn run_helper(&mut self, role: &'static str, command: &Command) -> Result<(), MachineError>;
+
+    /// CPU time used on the whole machine so far; `None` where not told.
+    fn usage(&mut self) -> Option<Usage>;
+}
+
+/// What becomes of the command's output.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Output {
+    /// Standard output is thrown away; of standard error the end is kept, to
+    /// be shown if the run fails.
+    #[default]
+    Discard,
+    /// Both are kept in memory (bounded), for a metric to be read from.
+    Keep,
+    /// Both go to files `STEM.stdout` and `STEM.stderr`.
+    Files(PathBuf),
+    /// Both go where pinwise's own go.
+    Inherit,
+}
+
+/// One run to be done.
+#[derive(Debug, Clone)]
+pub struct Request<'a> {
+    /// What is run.
+    pub workload: &'a Workload,
+    /// The mask that all threads start with.
+    pub cpus: &'a CpuSet,
+    /// Memory policy.
+    pub memory: Option<&'a MemoryBinding>,
+    /// What becomes of the output.
+    pub output: Output,
+    /// Bytes by which the environment is padded: its size moves the stack and
+    /// with it alignments (Mytkowicz et al. 2009), so every run of every arm
+    /// draws it anew from the same law.
+    pub environment_padding: usize,
+    /// Look often for the number of threads (costs the run a little).
+    pub count_threads_closely: bool,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// With an exit status.
+    Status(i32),
+    /// By a signal.
+    Signal(i32),
+    /// It took longer than its time-out and was killed.
+    TimedOut,
+    /// Its main process ended and left others running, which were killed; who
+    /// they were.
+    LeftBehind(Vec<String>),
+}
+
+/// What a run was and cost. What could not be measured is `None`, never 0.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Wall-clock time until the last process of the tree ended.
+    pub wall: Duration,
+    /// CPU time in user mode of the whole tree.
+    pub user: Option<Duration>,
+    /// CPU time in the kernel of the whole tree.
+    pub system: Option<Duration>,
+    /// Largest resident set of any process of the tree, bytes.
+    pub max_rss_bytes: Option<u64>,
+    /// Page faults served without I/O.
+    pub minor_faults: Option<u64>,
+    /// Page faults that waited for I/O.
+    pub major_faults: Option<u64>,
+    /// Context switches because the program waited.
+    pub voluntary_switches: Option<u64>,
+    /// Context switches because it was pushed aside.
+    pub involuntary_switches: Option<u64>,
+    /// Moves of threads between CPUs.
+    pub migrations: Option<u64>,
+    /// Core cycles.
+    pub cycles: Option<u64>,
+    /// Instructions.
+    pub instructions: Option<u64>,
+    /// Largest number of threads seen at once, over the whole tree.
+    pub threads: Option<u32>,
+    /// The mask that the kernel really gave the command.
+    pub granted: CpuSet,
+    /// CPU seconds that all others used meanwhile.
+    pub foreign_cpu: Option<Duration>,
+    /// CPU seconds that the hypervisor gave to others meanwhile.
+    pub steal: Option<Duration>,
+    /// Times the cgroup's quota stopped its processes meanwhile.
+    pub throttled: Option<u64>,
+    /// How it ended.
+    pub end: End,
+    /// Standard output and standard error where they were kept.
+    pub output: Option<Vec<u8>>,
+    /// The end of standard error.
+    pub stderr_tail: Vec<u8>,
+}
+
+impl Run {
+    /// A run of which only time and end are known.
+    #[must_use]
+    pub fn of(wall: Duration, end: End) -> Self {
+        Self {
+            wall,
+            user: None,
+            system: None,
+            max_rss_bytes: None,
+            minor_faults: None,
+            major_faults: None,
+            voluntary_switches: None,
+            involuntary_switches: None,
+            migrations: None,
+            cycles: None,
+            instructions: None,
+            threads: None,
+            granted: CpuSet::new(),
+            foreign_cpu: None,
+            steal: None,
+            throttled: None,
+            end,
+            output: None,
+            stderr_tail: Vec::new(),
+        }
+    }
+}
+
+/// Cumulative CPU time of the whole machine.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// When it was read, as [`Machine::now`].
+    pub at: Duration,
+    /// Busy time per CPU, as (CPU, time).
+    pub busy: Vec<(usize, Duration)>,
+    /// Time the hypervisor gave to others, all CPUs together.
+    pub steal: Duration,
+}
+
+/// Why a machine could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineError {
+    /// The program does not exist.
+    #[error("{program}: no such program{}", in_parentheses(.hint.as_deref()))]
+    NotFound {
+        /// As it was written.
+        program: String,
+        /// What to do.
+        hint: Option<String>,
+    },
+    /// The program is there but cannot be executed.
+    #[error("{program}: cannot be executed: {reason}")]
+    NotExecutable {
+        /// As it was written.
+        program: String,
+        /// The system's words.
+        reason: String,
+    },
+    /// The file for standard input cannot be opened.
+    #[error("--input {path}: {reason}")]
+    Input {
+        /// The file.
+        path: String,
+        /// The system's words.
+        reason: String,
+    },
+    /// The kernel refused the mask or the memory policy.
+    #[error("the kernel refuses {what}: {reason}")]
+    Refused {
+        /// What was asked for.
+        what: String,
+        /// The system's words.
+        reason: String,
+    },
+    /// A preparation or clean-up command failed.
+    #[error("--{role} '{command}' failed: {reason}")]
+    Helper {
+        /// `prepare` or `cleanup`.
+        role: &'static str,
+        /// The command.
+        command: String,
+        /// How it ended, and its last words.
+        reason: String,
+    },
+    /// The user asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// Something else the system would not do.
+    #[error("{action}: {reason}")]
+    System {
+        /// What was tried.
+        action: String,
+        /// The system's words.
+        reason: String,
+    },
+    /// A simulated machine's description is wrong.
+    #[error(transparent)]
+    Description(#[from] sim::DescriptionError),
+}
+
+fn in_parentheses(hint: Option<&str>) -> String {
+    hint.map(|text| format!(" ({text})")).unwrap_or_default()
+}

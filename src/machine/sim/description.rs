@@ -1,0 +1,385 @@
+//! The description of a simulated machine, as TOML.
+//!
+//! Every key is documented where it is defined here; `docs/simulated-machines.md`
+//! is for users. Unknown keys are errors: a misspelt `effects` must not mean
+//! "no effect".
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::series::{self, Series};
+use crate::placement::Placement;
+use crate::topology::{CpuSet, Topology};
+
+/// Why a description was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum DescriptionError {
+    /// A file cannot be read.
+    #[error("{path}: {reason}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// The system's words.
+        reason: String,
+    },
+    /// The TOML is malformed, or has an unknown key or a value of the wrong
+    /// type.
+    #[error("{path}:{line}: {reason}")]
+    Toml {
+        /// The file.
+        path: String,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A value makes no sense.
+    #[error("{path}: {key}: {reason}")]
+    Value {
+        /// The file.
+        path: String,
+        /// The key.
+        key: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawDescription {
+    /// Synthetic topology, as `sim:` itself takes it.
+    topology: String,
+    /// What commands mean here, by program name; `default` for any other.
+    #[serde(default)]
+    workload: BTreeMap<String, SimWorkload>,
+    /// True cost ratio to os-default, by placement.
+    #[serde(default)]
+    effects: BTreeMap<String, f64>,
+    #[serde(default)]
+    noise: RawNoise,
+}
+
+/// A command on the simulated machine.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SimWorkload {
+    /// Seconds of wall-clock time under os-default without noise.
+    pub(super) base_s: f64,
+    /// CPU time over wall-clock time.
+    #[serde(default = "one")]
+    pub(super) cpu_share: f64,
+    /// Threads it starts.
+    #[serde(default = "one_thread")]
+    pub(super) threads: u32,
+    /// Peak memory.
+    pub(super) max_rss_bytes: Option<u64>,
+    /// Exit status of failing runs.
+    pub(super) exit: Option<i32>,
+    /// Share of the runs that fail; 1 where only `exit` is given.
+    pub(super) fail_probability: Option<f64>,
+    /// True cost ratios of this workload alone, before the general ones.
+    #[serde(default)]
+    effects: BTreeMap<String, f64>,
+    #[serde(skip)]
+    resolved: Vec<(CpuSet, f64)>,
+}
+
+const fn one() -> f64 {
+    1.0
+}
+
+const fn one_thread() -> u32 {
+    1
+}
+
+/// Noise as written; all parts multiply.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawNoise {
+    /// Optional and only checked: `none`, `lognormal`, `series`.
+    kind: Option<String>,
+    /// Standard deviation of `ln(time)`, independent from run to run.
+    sd: Option<f64>,
+    /// Change per hour: 0.1 is 10 % slower after an hour.
+    drift: Option<f64>,
+    /// Load that comes and goes.
+    bursts: Option<Bursts>,
+    /// The level moves between states, as floating vCPUs do.
+    level_shifts: Option<LevelShifts>,
+    /// A first-order autoregressive wander of `ln(time)`.
+    wander: Option<Wander>,
+    /// Every n-th run is slower.
+    period: Option<Period>,
+    /// A CSV of recorded runs (columns wall, user, sys …), replayed in time
+    /// order from a seeded offset; `.xz` is read too.
+    series: Option<PathBuf>,
+    /// Only the rows of this arm of the series.
+    arm: Option<u32>,
+}
+
+/// On/off load with exponentially distributed times.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Bursts {
+    /// Mean seconds between the end of one and the start of the next.
+    pub(super) every_s: f64,
+    /// Mean seconds that one lasts.
+    pub(super) lasts_s: f64,
+    /// Times the run takes meanwhile.
+    pub(super) factor: f64,
+}
+
+/// Levels with exponentially distributed dwell times.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LevelShifts {
+    /// Mean seconds in a level.
+    pub(super) dwell_s: f64,
+    /// Times the run takes in each.
+    pub(super) levels: Vec<f64>,
+}
+
+/// `x(n+1) = correlation × x(n) + innovation`, of stationary deviation `sd`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wander {
+    /// Correlation of neighbouring runs.
+    pub(super) correlation: f64,
+    /// Standard deviation of `ln(time)`.
+    pub(super) sd: f64,
+}
+
+/// A disturbance with a period in runs.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Period {
+    /// Every so many runs …
+    pub(super) runs: u64,
+    /// … one takes so many times as long.
+    pub(super) factor: f64,
+}
+
+/// Noise ready to be drawn from.
+#[derive(Debug, Clone, Default)]
+pub(super) struct NoiseParts {
+    pub(super) sd: f64,
+    pub(super) drift: f64,
+    pub(super) bursts: Option<Bursts>,
+    pub(super) level_shifts: Option<LevelShifts>,
+    pub(super) wander: Option<Wander>,
+    pub(super) period: Option<Period>,
+    pub(super) series: Option<Series>,
+}
+
+/// A checked description.
+#[derive(Debug)]
+pub(super) struct Description {
+    pub(super) topology: Topology,
+    workloads: BTreeMap<String, SimWorkload>,
+    fallback: SimWorkload,
+    effects: Vec<(CpuSet, f64)>,
+    pub(super) noise: NoiseParts,
+}
+
+impl Description {
+    pub(super) fn from_topology(text: &str) -> Result<Self, DescriptionError> {
+        let raw = RawDescription {
+            topology: text.to_owned(),
+            workload: BTreeMap::new(),
+            effects: BTreeMap::new(),
+            noise: RawNoise {
+                sd: Some(0.01),
+                ..RawNoise::default()
+            },
+        };
+        Checker { path: "sim:" }.check(raw, None)
+    }
+
+    pub(super) fn from_file(path: &Path) -> Result<Self, DescriptionError> {
+        let shown = path.display().to_string();
+        let text = read_text(path)?;
+        let raw = toml::from_str(&text).map_err(|error| DescriptionError::Toml {
+            path: shown.clone(),
+            line: error.span().map_or(1, |span| line_of(&text, span.start)),
+            reason: error.message().to_owned(),
+        })?;
+        Checker { path: &shown }.check(raw, path.parent())
+    }
+
+    /// What a program of this name means here.
+    pub(super) fn workload(&self, name: &str) -> &SimWorkload {
+        self.workloads.get(name).unwrap_or(&self.fallback)
+    }
+
+    /// True cost ratio to os-default on these CPUs.
+    pub(super) fn effect(&self, workload: &SimWorkload, cpus: &CpuSet) -> f64 {
+        let find = |effects: &[(CpuSet, f64)]| {
+            effects
+                .iter()
+                .find(|(set, _)| set == cpus)
+                .map(|(_, effect)| *effect)
+        };
+        find(&workload.resolved)
+            .or_else(|| find(&self.effects))
+            .unwrap_or(1.0)
+    }
+}
+
+struct Checker<'a> {
+    path: &'a str,
+}
+
+impl Checker<'_> {
+    fn check(
+        &self,
+        raw: RawDescription,
+        folder: Option<&Path>,
+    ) -> Result<Description, DescriptionError> {
+        let topology = Topology::from_synthetic(&raw.topology)
+            .map_err(|error| self.bad("topology", &error.to_string()))?;
+        let effects = self.effects("effects", &raw.effects, &topology)?;
+        let mut workloads = raw.workload;
+        for (name, workload) in &mut workloads {
+            let key = format!("workload.{name}");
+            self.positive(&format!("{key}.base_s"), workload.base_s)?;
+            self.positive(&format!("{key}.cpu_share"), workload.cpu_share)?;
+            workload.resolved =
+                self.effects(&format!("{key}.effects"), &workload.effects, &topology)?;
+        }
+        let fallback = workloads.remove("default").unwrap_or(SimWorkload {
+            base_s: 0.1,
+            cpu_share: 1.0,
+            threads: 1,
+            max_rss_bytes: None,
+            exit: None,
+            fail_probability: None,
+            effects: BTreeMap::new(),
+            resolved: Vec::new(),
+        });
+        Ok(Description {
+            topology,
+            workloads,
+            fallback,
+            effects,
+            noise: self.noise(raw.noise, folder)?,
+        })
+    }
+
+    fn effects(
+        &self,
+        key: &str,
+        effects: &BTreeMap<String, f64>,
+        topology: &Topology,
+    ) -> Result<Vec<(CpuSet, f64)>, DescriptionError> {
+        effects
+            .iter()
+            .map(|(name, &effect)| {
+                let key = format!("{key}.\"{name}\"");
+                self.positive(&key, effect)?;
+                let placement: Placement = name
+                    .parse()
+                    .map_err(|error| self.bad(&key, &format!("{error}")))?;
+                let realised = placement
+                    .realise(topology)
+                    .map_err(|error| self.bad(&key, &error.to_string()))?;
+                Ok((realised.cpus, effect))
+            })
+            .collect()
+    }
+
+    fn noise(&self, raw: RawNoise, folder: Option<&Path>) -> Result<NoiseParts, DescriptionError> {
+        self.noise_kind(&raw)?;
+        if let Some(bursts) = &raw.bursts {
+            self.positive("noise.bursts.every_s", bursts.every_s)?;
+            self.positive("noise.bursts.lasts_s", bursts.lasts_s)?;
+            self.positive("noise.bursts.factor", bursts.factor)?;
+        }
+        if let Some(shifts) = &raw.level_shifts {
+            self.positive("noise.level_shifts.dwell_s", shifts.dwell_s)?;
+            if shifts.levels.is_empty() {
+                return Err(self.bad("noise.level_shifts.levels", "needs at least one level"));
+            }
+            for &level in &shifts.levels {
+                self.positive("noise.level_shifts.levels", level)?;
+            }
+        }
+        if let Some(wander) = &raw.wander
+            && !(wander.correlation.abs() < 1.0 && wander.sd >= 0.0)
+        {
+            return Err(self.bad("noise.wander", "needs |correlation| < 1 and sd ≥ 0"));
+        }
+        if let Some(period) = &raw.period {
+            self.positive("noise.period.factor", period.factor)?;
+            if period.runs == 0 {
+                return Err(self.bad("noise.period.runs", "must be at least 1"));
+            }
+        }
+        let sd = raw.sd.unwrap_or(0.0);
+        if !(0.0..10.0).contains(&sd) {
+            return Err(self.bad("noise.sd", "must be from 0 to 10"));
+        }
+        let series = match &raw.series {
+            None => None,
+            Some(file) => {
+                let path = folder.unwrap_or(Path::new(".")).join(file);
+                Some(series::load(&path, raw.arm)?)
+            }
+        };
+        Ok(NoiseParts {
+            sd,
+            drift: raw.drift.unwrap_or(0.0),
+            bursts: raw.bursts,
+            level_shifts: raw.level_shifts,
+            wander: raw.wander,
+            period: raw.period,
+            series,
+        })
+    }
+
+    fn noise_kind(&self, raw: &RawNoise) -> Result<(), DescriptionError> {
+        let key = "noise.kind";
+        match raw.kind.as_deref() {
+            None | Some("none") => Ok(()),
+            Some("lognormal") if raw.sd.is_none() => Err(self.bad(key, "lognormal needs sd")),
+            Some("series") if raw.series.is_none() => Err(self.bad(key, "series needs series")),
+            Some("lognormal" | "series") => Ok(()),
+            Some(other) => Err(self.bad(
+                key,
+                &format!("'{other}' is not known (none, lognormal, series)"),
+            )),
+        }
+    }
+
+    fn positive(&self, key: &str, value: f64) -> Result<(), DescriptionError> {
+        if value > 0.0 && value.is_finite() {
+            return Ok(());
+        }
+        Err(self.bad(key, &format!("{value} must be above 0")))
+    }
+
+    fn bad(&self, key: &str, reason: &str) -> DescriptionError {
+        DescriptionError::Value {
+            path: self.path.to_owned(),
+            key: key.to_owned(),
+            reason: reason.to_owned(),
+        }
+    }
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    1 + text.bytes().take(offset).filter(|&b| b == b'\n').count()
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a simulated machine is made of its files; this is the Edge"
+)]
+pub(super) fn read_text(path: &Path) -> Result<String, DescriptionError> {
+    std::fs::read_to_string(path).map_err(|error| DescriptionError::Unreadable {
+        path: path.display().to_string(),
+        reason: error.to_string(),
+    })
+}

@@ -1,0 +1,117 @@
+//! Draws the noise of one run after the other.
+
+use rand::{Rng, RngExt};
+
+use super::description::NoiseParts;
+use crate::stats::normal;
+
+/// Noise with its state.
+#[derive(Debug)]
+pub(super) struct Noise {
+    parts: NoiseParts,
+    runs: u64,
+    next_of_series: usize,
+    wander: f64,
+    /// Until when, and whether a burst is on.
+    burst: (f64, bool),
+    /// Until when, and which level.
+    level: (f64, usize),
+}
+
+/// What noise does to one run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Draw {
+    pub(super) factor: f64,
+    pub(super) user_share: Option<f64>,
+    pub(super) sys_share: Option<f64>,
+}
+
+impl Noise {
+    pub(super) fn new(parts: NoiseParts, chance: &mut impl Rng) -> Self {
+        let length = parts.series.as_ref().map_or(1, |series| series.runs.len());
+        let levels = parts.level_shifts.as_ref().map_or(1, |s| s.levels.len());
+        let wander = parts
+            .wander
+            .as_ref()
+            .map_or(0.0, |w| w.sd * gaussian(chance));
+        Self {
+            next_of_series: chance.random_range(0..length),
+            level: (0.0, chance.random_range(0..levels)),
+            burst: (0.0, true),
+            runs: 0,
+            wander,
+            parts,
+        }
+    }
+
+    /// The noise of a run that starts at `now_s`.
+    pub(super) fn next(&mut self, now_s: f64, chance: &mut impl Rng) -> Draw {
+        let mut log = self.parts.sd * gaussian(chance) + self.parts.drift * now_s / 3600.0;
+        log += self.wander(chance);
+        let mut factor = log.exp() * self.burst(now_s, chance) * self.level(now_s, chance);
+        if let Some(period) = &self.parts.period
+            && self.runs.is_multiple_of(period.runs)
+        {
+            factor *= period.factor;
+        }
+        self.runs += 1;
+        let recorded = self.parts.series.as_ref().map(|series| {
+            let run = series.runs[self.next_of_series];
+            self.next_of_series = (self.next_of_series + 1) % series.runs.len();
+            run
+        });
+        Draw {
+            factor: factor * recorded.map_or(1.0, |run| run.factor),
+            user_share: recorded.and_then(|run| run.user_share),
+            sys_share: recorded.and_then(|run| run.sys_share),
+        }
+    }
+
+    fn wander(&mut self, chance: &mut impl Rng) -> f64 {
+        let Some(wander) = &self.parts.wander else {
+            return 0.0;
+        };
+        let innovation = wander.sd * (1.0 - wander.correlation * wander.correlation).sqrt();
+        self.wander = wander.correlation * self.wander + innovation * gaussian(chance);
+        self.wander
+    }
+
+    fn burst(&mut self, now_s: f64, chance: &mut impl Rng) -> f64 {
+        let Some(bursts) = &self.parts.bursts else {
+            return 1.0;
+        };
+        while now_s >= self.burst.0 {
+            let is_on = !self.burst.1;
+            let mean = if is_on {
+                bursts.lasts_s
+            } else {
+                bursts.every_s
+            };
+            self.burst = (self.burst.0 + exponential(mean, chance), is_on);
+        }
+        if self.burst.1 { bursts.factor } else { 1.0 }
+    }
+
+    fn level(&mut self, now_s: f64, chance: &mut impl Rng) -> f64 {
+        let Some(shifts) = &self.parts.level_shifts else {
+            return 1.0;
+        };
+        while now_s >= self.level.0 {
+            let next = chance.random_range(0..shifts.levels.len());
+            self.level = (self.level.0 + exponential(shifts.dwell_s, chance), next);
+        }
+        shifts.levels[self.level.1]
+    }
+}
+
+/// A standard normal draw by inversion, so that one draw is one number of the
+/// generator.
+fn gaussian(chance: &mut impl Rng) -> f64 {
+    let uniform: f64 = chance.random_range(f64::EPSILON..1.0);
+    normal::upper_quantile(uniform)
+}
+
+fn exponential(mean: f64, chance: &mut impl Rng) -> f64 {
+    let uniform: f64 = chance.random_range(f64::EPSILON..1.0);
+    -mean * uniform.ln()
+}

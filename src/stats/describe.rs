@@ -1,0 +1,181 @@
+//! Centre and spread of one arm's runs.
+
+/// Centre and spread of a sample in its own unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Description {
+    /// Number of values.
+    pub count: usize,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Median.
+    pub median: f64,
+    /// Standard deviation with n − 1; 0 for fewer than two values.
+    pub sd: f64,
+    /// Interquartile range.
+    pub iqr: f64,
+    /// Coefficient of variation, sd / mean.
+    pub cv: f64,
+    /// Smallest value.
+    pub min: f64,
+    /// Largest value.
+    pub max: f64,
+    /// 90th percentile.
+    pub p90: f64,
+}
+
+/// Describes a sample; `None` where it is empty.
+#[must_use]
+pub fn describe(values: &[f64]) -> Option<Description> {
+    if values.is_empty() {
+        return None;
+    }
+    let mean = mean(values);
+    let sd = sd(values);
+    Some(Description {
+        count: values.len(),
+        mean,
+        median: quantile(values, 0.5),
+        sd,
+        iqr: quantile(values, 0.75) - quantile(values, 0.25),
+        cv: if mean > 0.0 { sd / mean } else { 0.0 },
+        min: values.iter().copied().fold(f64::INFINITY, f64::min),
+        max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        p90: quantile(values, 0.9),
+    })
+}
+
+/// Arithmetic mean; NaN of nothing.
+#[must_use]
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / count(values)
+}
+
+/// Standard deviation with n − 1; 0 for fewer than two values.
+#[must_use]
+pub fn sd(values: &[f64]) -> f64 {
+    if values.len() < 2 {
+        return 0.0;
+    }
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
+    (squares / (count(values) - 1.0)).sqrt()
+}
+
+/// Sample quantile by linear interpolation (type 7 of Hyndman and Fan 1996, R's
+/// default); NaN of nothing.
+#[must_use]
+pub fn quantile(values: &[f64], probability: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    quantile_of_sorted(&sorted, probability)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the place lies between 0 and the length"
+)]
+fn quantile_of_sorted(sorted: &[f64], probability: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else {
+        return f64::NAN;
+    };
+    let place = probability.clamp(0.0, 1.0) * last as f64;
+    let below = (place.floor() as usize).min(last);
+    let above = (below + 1).min(last);
+    let fraction = place - place.floor();
+    sorted[below] + fraction * (sorted[above] - sorted[below])
+}
+
+/// Distribution-free interval for the median at the given confidence: order
+/// statistics whose coverage the binomial distribution gives (the sign test
+/// inverted). `None` where so few values allow none.
+#[must_use]
+pub fn median_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
+    let n = values.len();
+    let tail = 0.5 * (1.0 - confidence);
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    // Largest k with P(Binomial(n, 1/2) < k) ≤ tail.
+    let mut k = 0;
+    let mut cumulative = 0.0;
+    let mut term = 0.5f64.powi(i32::try_from(n).ok()?);
+    if term <= 0.0 {
+        return median_interval_of_many(&sorted, tail);
+    }
+    while cumulative + term <= tail {
+        cumulative += term;
+        term *= (n - k) as f64 / (k as f64 + 1.0);
+        k += 1;
+    }
+    (k > 0).then(|| (sorted[k - 1], sorted[n - k]))
+}
+
+/// Normal approximation for more values than a double can enumerate.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the rank lies between 0 and half the length"
+)]
+fn median_interval_of_many(sorted: &[f64], tail: f64) -> Option<(f64, f64)> {
+    let n = sorted.len() as f64;
+    let half = super::normal::upper_quantile(tail) * n.sqrt() / 2.0;
+    let k = (n / 2.0 - half).floor().max(1.0) as usize;
+    Some((*sorted.get(k - 1)?, *sorted.get(sorted.len() - k)?))
+}
+
+/// 1.4826 × the median distance from the median: the standard deviation where
+/// the values are normal, and little moved by a few wild ones.
+#[must_use]
+pub fn robust_sd(values: &[f64]) -> f64 {
+    let centre = quantile(values, 0.5);
+    let distances: Vec<f64> = values.iter().map(|v| (v - centre).abs()).collect();
+    1.4826 * quantile(&distances, 0.5)
+}
+
+pub(super) fn count(values: &[f64]) -> f64 {
+    values.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(actual: f64, expected: f64) {
+        assert!(
+            (actual - expected).abs() < 1e-9,
+            "{actual} instead of {expected}"
+        );
+    }
+
+    #[test]
+    fn quantiles_as_in_r() {
+        let values = [3.0, 1.0, 2.0, 10.0];
+        check(quantile(&values, 0.5), 2.5);
+        check(quantile(&values, 0.25), 1.75);
+        check(quantile(&values, 0.9), 7.9);
+        check(quantile(&[4.0], 0.3), 4.0);
+        assert!(quantile(&[], 0.5).is_nan());
+    }
+
+    #[test]
+    fn spread() {
+        let described = describe(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
+        check(described.mean, 5.0);
+        check(described.sd, (32.0f64 / 7.0).sqrt());
+        check(described.iqr, 1.5);
+        assert_eq!(describe(&[]), None);
+        check(robust_sd(&[1.0, 2.0, 3.0, 4.0, 100.0]), 1.4826);
+    }
+
+    #[test]
+    fn median_intervals_by_the_binomial() {
+        let values: Vec<f64> = (1..=10).map(f64::from).collect();
+        // P(Bin(10) < 2) = 0.0107, P(Bin(10) < 3) = 0.0547: the 2nd and 9th.
+        assert_eq!(median_interval(&values, 0.95), Some((2.0, 9.0)));
+        assert_eq!(median_interval(&values[..5], 0.95), None);
+        let many: Vec<f64> = (0..2000).map(f64::from).collect();
+        let (low, high) = median_interval(&many, 0.95).unwrap();
+        assert!((low - 955.0).abs() < 2.0 && (high - 1044.0).abs() < 2.0);
+    }
+}

@@ -1,0 +1,94 @@
+//! From samples to verdicts: the statistics of comparing arms on a machine
+//! that is never quiet.
+//!
+//! The unit is one run of a fresh process, its response `y = ln(cost)`. Runs
+//! come in *blocks*: every arm once, in random order. All inference is on
+//! differences within a block, so that drift, neighbours and turbo, which move
+//! whole blocks, cancel out; and it rests on the one thing that the experiment
+//! controls, the random order:
+//!
+//! * [`paired`]: estimate, test and interval of one arm against another;
+//! * [`signflip`]: the null distribution that the random order gives;
+//! * [`weights`]: blocks run under load count less, blind to the labels;
+//! * [`sequential`]: looking early without raising the error rate;
+//! * [`confirm`]: several arms against a baseline at one family-wise level;
+//! * [`halving`]: screening many arms down to a few;
+//! * [`verdict`]: faster, slower, same, undecided, and what to do;
+//! * [`describe`], [`diagnose`]: spread, drift, outliers, position effects.
+//!
+//! Nothing here reads a clock or draws a random number.
+
+pub mod confirm;
+pub mod describe;
+pub mod diagnose;
+#[cfg(test)]
+mod golden;
+pub mod halving;
+pub mod normal;
+pub mod paired;
+pub mod sequential;
+pub mod signflip;
+pub mod verdict;
+pub mod weights;
+
+/// Responses of an experiment: one row per block, one column per arm, each
+/// `ln(cost)`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Responses {
+    arms: usize,
+    values: Vec<f64>,
+}
+
+impl Responses {
+    /// An empty experiment over so many arms.
+    #[must_use]
+    pub const fn new(arms: usize) -> Self {
+        Self {
+            arms,
+            values: Vec::new(),
+        }
+    }
+
+    /// Adds a whole block. A block is kept whole or dropped whole: one of
+    /// another length, or with a response that is no number, is left out and
+    /// `false` returned.
+    pub fn push(&mut self, block: &[f64]) -> bool {
+        let is_whole = block.len() == self.arms && block.iter().all(|y| y.is_finite());
+        if is_whole {
+            self.values.extend_from_slice(block);
+        }
+        is_whole
+    }
+
+    /// Number of blocks.
+    #[must_use]
+    pub const fn blocks(&self) -> usize {
+        if self.arms == 0 {
+            return 0;
+        }
+        self.values.len() / self.arms
+    }
+
+    /// Number of arms.
+    #[must_use]
+    pub const fn arms(&self) -> usize {
+        self.arms
+    }
+
+    /// The responses of one block.
+    pub fn rows(&self) -> impl Iterator<Item = &[f64]> {
+        self.values.chunks_exact(self.arms.max(1))
+    }
+
+    /// The responses of one arm, block by block.
+    #[must_use]
+    pub fn column(&self, arm: usize) -> Vec<f64> {
+        self.rows().map(|row| row[arm]).collect()
+    }
+
+    /// `y(arm) − y(baseline)`, block by block.
+    #[must_use]
+    pub fn differences(&self, arm: usize, baseline: usize) -> Vec<f64> {
+        self.rows().map(|row| row[arm] - row[baseline]).collect()
+    }
+}

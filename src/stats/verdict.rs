@@ -1,0 +1,372 @@
+//! Verdicts in words: full sentences with their intervals.
+//!
+//! Never "no difference": either the interval lies within ±δ and that is said,
+//! or the answer is undecided, with what is still possible and what it would
+//! take.
+
+use std::time::Duration;
+
+use super::confirm::{Contrast, Decision, Look};
+use super::diagnose::work_factor;
+
+/// How a metric's cost is spoken of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Words {
+    /// A lower cost.
+    pub better: &'static str,
+    /// A higher cost.
+    pub worse: &'static str,
+}
+
+impl Words {
+    /// For times and rates.
+    pub const SPEED: Self = Self {
+        better: "faster",
+        worse: "slower",
+    };
+    /// For memory.
+    pub const MEMORY: Self = Self {
+        better: "smaller",
+        worse: "larger",
+    };
+    /// For a figure of the user's own.
+    pub const OWN: Self = Self {
+        better: "better",
+        worse: "worse",
+    };
+}
+
+/// What the comparison as a whole comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// One arm is better than the baseline.
+    Best(usize),
+    /// All arms cost the same within δ.
+    Same,
+    /// Nothing beats the baseline by δ.
+    LeaveAlone,
+    /// None of these.
+    Undecided,
+}
+
+/// What a look amounts to. `baseline_is_default`: the baseline is what happens
+/// when nothing is done, so "leave it alone" is an answer.
+#[must_use]
+pub fn outcome(look: &Look, delta: f64, baseline_is_default: bool) -> Outcome {
+    let of = |decision: Decision| {
+        look.contrasts
+            .iter()
+            .filter(move |c| c.decision == decision)
+    };
+    let best_faster = of(Decision::Faster).min_by(|a, b| a.estimate.total_cmp(&b.estimate));
+    if let Some(best) = best_faster {
+        return Outcome::Best(best.arm);
+    }
+    if look.contrasts.is_empty() {
+        return Outcome::Undecided;
+    }
+    let all = look.contrasts.len();
+    if of(Decision::Same).count() == all {
+        return Outcome::Same;
+    }
+    let nothing_gains = look
+        .contrasts
+        .iter()
+        .all(|c| c.interval.low > -delta && !c.depends_on_load);
+    if nothing_gains && baseline_is_default {
+        return Outcome::LeaveAlone;
+    }
+    if of(Decision::Slower).count() == all {
+        return Outcome::Best(look.winner);
+    }
+    Outcome::Undecided
+}
+
+/// Names and circumstances that sentences speak of.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting<'a> {
+    /// Names of the columns.
+    pub names: &'a [String],
+    /// Column of the baseline.
+    pub baseline: usize,
+    /// Smallest effect of interest, `ln(ratio)`.
+    pub delta: f64,
+    /// How the metric is spoken of.
+    pub words: Words,
+    /// Time spent on the blocks so far.
+    pub spent: Duration,
+}
+
+/// One contrast as a sentence.
+#[must_use]
+pub fn contrast_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'_>) -> String {
+    let arm = &setting.names[contrast.arm];
+    let baseline = &setting.names[setting.baseline];
+    let words = setting.words;
+    let (low, high) = (gain(contrast.interval.low), gain(contrast.interval.high));
+    let basis = format!("{blocks} blocks");
+    match contrast.decision {
+        Decision::Faster => format!(
+            "{arm} is {} than {baseline} by {} ({basis}).",
+            words.better,
+            percent_range(-high, -low)
+        ),
+        Decision::Slower => format!(
+            "{arm} is {} than {baseline} by {} ({basis}).",
+            words.worse,
+            percent_range(low, high)
+        ),
+        Decision::Same => format!(
+            "{arm} is the same as {baseline} within ±{}: between {} and {} ({basis}).",
+            percent(gain(setting.delta)),
+            signed_percent(low),
+            signed_percent(high)
+        ),
+        Decision::Undecided => undecided_sentence(contrast, blocks, setting),
+    }
+}
+
+fn undecided_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'_>) -> String {
+    let arm = &setting.names[contrast.arm];
+    let baseline = &setting.names[setting.baseline];
+    if contrast.depends_on_load {
+        return format!(
+            "{arm} against {baseline} is undecided: the answer differs between quiet and loaded times; see total and tail."
+        );
+    }
+    let half_width = contrast.interval.half_width();
+    if !half_width.is_finite() {
+        return format!(
+            "{arm} against {baseline} is undecided: {blocks} blocks allow no claim, about {} more for ±{}.",
+            duration(time_for_first_claim(blocks, setting.spent)),
+            percent(gain(setting.delta))
+        );
+    }
+    format!(
+        "{arm} against {baseline} is undecided: between {} and {} ({blocks} blocks); about {} more for ±{}.",
+        signed_percent(gain(contrast.interval.low)),
+        signed_percent(gain(contrast.interval.high)),
+        duration(time_needed(half_width, setting)),
+        percent(gain(setting.delta))
+    )
+}
+
+/// Time beyond what is spent until an interval of this half-width shrinks to
+/// ±δ.
+#[must_use]
+pub fn time_needed(half_width: f64, setting: &Setting<'_>) -> Duration {
+    let factor = work_factor(half_width, setting.delta);
+    scale(setting.spent, factor - 1.0)
+}
+
+/// Without an interval there is nothing to project from: the time that a
+/// first claim needs at least.
+fn time_for_first_claim(blocks: usize, spent: Duration) -> Duration {
+    let missing = 2 * super::sequential::LEAST_PAIRS;
+    scale(spent, missing as f64 / blocks.max(1) as f64)
+}
+
+fn scale(time: Duration, factor: f64) -> Duration {
+    Duration::try_from_secs_f64(time.as_secs_f64() * factor.max(0.0)).unwrap_or(Duration::MAX)
+}
+
+/// The whole comparison as a sentence, and what to do.
+#[must_use]
+pub fn overall_sentence(outcome: Outcome, look: &Look, setting: &Setting<'_>) -> String {
+    let baseline = &setting.names[setting.baseline];
+    match outcome {
+        Outcome::Best(arm) => best_sentence(arm, look, setting),
+        Outcome::Same => format!(
+            "All arms are the same within ±{}: {baseline} will do.",
+            percent(gain(setting.delta))
+        ),
+        Outcome::LeaveAlone => format!(
+            "Leave it alone: nothing tested beats {baseline} by {} or more.",
+            percent(gain(setting.delta))
+        ),
+        Outcome::Undecided => {
+            let widest = look
+                .contrasts
+                .iter()
+                .map(|c| c.interval.half_width())
+                .fold(0.0, f64::max);
+            let possible_gain = look
+                .contrasts
+                .iter()
+                .map(|c| -gain(c.interval.low))
+                .fold(0.0, f64::max);
+            if !widest.is_finite() {
+                return format!(
+                    "Undecided: {} blocks allow no claim; at least {} more.",
+                    look.blocks,
+                    duration(time_for_first_claim(look.blocks, setting.spent))
+                );
+            }
+            format!(
+                "Undecided: a gain over {baseline} of up to {} is still possible; about {} more for ±{}.",
+                percent(possible_gain),
+                duration(time_needed(widest, setting)),
+                percent(gain(setting.delta))
+            )
+        }
+    }
+}
+
+fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
+    let name = &setting.names[arm];
+    let baseline = &setting.names[setting.baseline];
+    let margin = gain(look.winner_margin);
+    let rivals = if look.contrasts.len() > 1 && look.winner == arm && margin.is_finite() {
+        format!(
+            "; nothing confirmed beats it by more than {}",
+            percent(margin)
+        )
+    } else {
+        String::new()
+    };
+    match look.contrasts.iter().find(|c| c.arm == arm) {
+        Some(contrast) => format!(
+            "{name} is best: {} than {baseline} by {}{rivals}.",
+            setting.words.better,
+            percent_range(-gain(contrast.interval.high), -gain(contrast.interval.low))
+        ),
+        None => format!(
+            "{name} is best: every other arm is {}.",
+            setting.words.worse
+        ),
+    }
+}
+
+/// `ln(ratio)` as a relative change: 0.02 is two per cent more.
+#[must_use]
+pub fn gain(log_ratio: f64) -> f64 {
+    log_ratio.exp_m1()
+}
+
+/// A positive share as `1.3 %`, with two digits that count.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    format!("{} %", digits(share))
+}
+
+fn signed_percent(share: f64) -> String {
+    let sign = if share < 0.0 { '−' } else { '+' };
+    format!("{sign}{} %", digits(share.abs()))
+}
+
+fn percent_range(low: f64, high: f64) -> String {
+    let (low, high) = (digits(low), digits(high));
+    if low == high {
+        format!("{low} %")
+    } else {
+        format!("{low}–{high} %")
+    }
+}
+
+fn digits(share: f64) -> String {
+    let value = share * 100.0;
+    if value.abs() >= 99.95 {
+        format!("{value:.0}")
+    } else if value.abs() < 0.095 {
+        format!("{value:.2}")
+    } else {
+        format!("{value:.1}")
+    }
+}
+
+/// A time as people say it: `40 s`, `3 min`, `2.5 h`.
+#[must_use]
+pub fn duration(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds < 1.0 {
+        format!("{:.0} ms", (seconds * 1e3).ceil())
+    } else if seconds < 90.0 {
+        format!("{seconds:.0} s")
+    } else if seconds < 90.0 * 60.0 {
+        format!("{:.0} min", seconds / 60.0)
+    } else if seconds < 72.0 * 3600.0 {
+        format!("{:.1} h", seconds / 3600.0)
+    } else {
+        format!("{:.0} days", seconds / 86_400.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::paired::Interval;
+    use super::*;
+
+    fn contrast(arm: usize, low: f64, high: f64, decision: Decision) -> Contrast {
+        Contrast {
+            arm,
+            estimate: 0.5 * (low + high),
+            interval: Interval { low, high },
+            confidence: 0.95,
+            p_adjusted: 0.5,
+            nominal_level: 0.05,
+            decision,
+            depends_on_load: false,
+        }
+    }
+
+    #[track_caller]
+    fn check(contrast: Contrast, sentence: &str, overall: &str) {
+        let names = ["os-default".to_owned(), "cpu:0".to_owned()];
+        let setting = Setting {
+            names: &names,
+            baseline: 0,
+            delta: 0.00995,
+            words: Words::SPEED,
+            spent: Duration::from_secs(60),
+        };
+        assert_eq!(contrast_sentence(&contrast, 40, &setting), sentence);
+        let look = Look {
+            blocks: 40,
+            winner: usize::from(contrast.estimate < 0.0),
+            winner_margin: 0.004,
+            is_settled: false,
+            contrasts: vec![contrast],
+        };
+        let outcome = outcome(&look, setting.delta, true);
+        assert_eq!(overall_sentence(outcome, &look, &setting), overall);
+    }
+
+    #[test]
+    fn sentences() {
+        check(
+            contrast(1, -0.05, -0.02, Decision::Faster),
+            "cpu:0 is faster than os-default by 2.0–4.9 % (40 blocks).",
+            "cpu:0 is best: faster than os-default by 2.0–4.9 %.",
+        );
+        check(
+            contrast(1, 0.69, 0.70, Decision::Slower),
+            "cpu:0 is slower than os-default by 99.4–101 % (40 blocks).",
+            "Leave it alone: nothing tested beats os-default by 1.0 % or more.",
+        );
+        check(
+            contrast(1, -0.004, 0.006, Decision::Same),
+            "cpu:0 is the same as os-default within ±1.0 %: between −0.4 % and +0.6 % (40 blocks).",
+            "All arms are the same within ±1.0 %: os-default will do.",
+        );
+        check(
+            contrast(1, -0.02, 0.03, Decision::Undecided),
+            "cpu:0 against os-default is undecided: between −2.0 % and +3.0 % (40 blocks); about 5 min more for ±1.0 %.",
+            "Undecided: a gain over os-default of up to 2.0 % is still possible; about 5 min more for ±1.0 %.",
+        );
+        check(
+            contrast(1, f64::NEG_INFINITY, f64::INFINITY, Decision::Undecided),
+            "cpu:0 against os-default is undecided: 40 blocks allow no claim, about 18 s more for ±1.0 %.",
+            "Undecided: 40 blocks allow no claim; at least 18 s more.",
+        );
+    }
+
+    #[test]
+    fn times_as_people_say_them() {
+        let said = |seconds: f64| duration(Duration::from_secs_f64(seconds));
+        assert_eq!(said(0.02), "20 ms");
+        assert_eq!(said(45.0), "45 s");
+        assert_eq!(said(300.0), "5 min");
+        assert_eq!(said(9000.0), "2.5 h");
+        assert_eq!(said(1e6), "12 days");
+    }
+}

@@ -1,0 +1,305 @@
+//! Facts to topology: groups CPUs into disjoint units at every level.
+//!
+//! Facts come from files that contradict each other on real machines: sibling
+//! lists that overlap, NUMA nodes that all claim every CPU, hyper-threads with
+//! different core ids. The first consistent reading wins, the rest is told.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    Cache, CacheType, Cpu, CpuKind, CpuSet, Identity, NumaNode, Quota, Restriction, Topology,
+    Warning,
+};
+
+/// What is known of one CPU before units are formed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CpuFacts {
+    /// Is it switched on?
+    pub online: bool,
+    /// CPUs said to be in the same core, itself included.
+    pub core: Option<CpuSet>,
+    /// CPUs said to be in the same package, itself included.
+    pub package: Option<CpuSet>,
+    /// The system's id of the core, unique only within its package or cluster.
+    pub core_id: Option<i64>,
+}
+
+/// What is known of a NUMA node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NodeFacts {
+    /// The operating system's number.
+    pub node: usize,
+    /// CPUs local to it.
+    pub cpus: CpuSet,
+    /// Memory in bytes.
+    pub memory_bytes: Option<u64>,
+}
+
+/// CPUs of one kind and how fast it is, in any unit that grows with speed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KindFacts {
+    /// Its CPUs.
+    pub cpus: CpuSet,
+    /// Larger is faster; only the order counts.
+    pub speed: u64,
+}
+
+/// Everything a reader found, before it is made consistent.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Facts {
+    /// Names and versions.
+    pub identity: Identity,
+    /// All present CPUs by id.
+    pub cpus: BTreeMap<usize, CpuFacts>,
+    /// All caches, each once per distinct set of CPUs.
+    pub caches: Vec<Cache>,
+    /// NUMA nodes.
+    pub nodes: Vec<NodeFacts>,
+    /// Kinds of CPU in any order; fewer than two means all are alike.
+    pub kinds: Vec<KindFacts>,
+    /// Who takes CPUs away.
+    pub restrictions: Vec<Restriction>,
+    /// Nodes that this process may allocate from; `None` for all.
+    pub allowed_nodes: Option<BTreeSet<usize>>,
+    /// Limit on CPU time.
+    pub quota: Option<Quota>,
+}
+
+pub(super) fn build(facts: Facts) -> (Topology, Vec<Warning>) {
+    let mut warnings = Vec::new();
+    let online: CpuSet = facts
+        .cpus
+        .iter()
+        .filter(|(_, cpu)| cpu.online)
+        .map(|(&id, _)| id)
+        .collect();
+    let allowed = facts
+        .restrictions
+        .iter()
+        .fold(online.clone(), |left, r| left.intersection(&r.leaves));
+
+    let cores = cores(&facts, &online, &mut warnings);
+    let packages = packages(&facts, &online, &mut warnings);
+    let caches = consistent_caches(&facts.caches, &online, &mut warnings);
+    let llcs = last_level_domains(&caches, &online, &mut warnings);
+    let numa_nodes = numa_nodes(&facts, &online, &mut warnings);
+    let kinds = kinds(facts.kinds, &online);
+
+    let mut topology = Topology {
+        identity: facts.identity,
+        cpus: Vec::new(),
+        cores,
+        llcs,
+        packages,
+        numa_nodes,
+        caches,
+        kinds,
+        online,
+        allowed,
+        quota: facts.quota,
+        restrictions: facts.restrictions,
+    };
+    topology.cpus = facts
+        .cpus
+        .iter()
+        .map(|(&id, cpu)| describe(&topology, id, cpu.online))
+        .collect();
+    (topology, warnings)
+}
+
+fn describe(topology: &Topology, id: usize, online: bool) -> Cpu {
+    let of = |sets: &[CpuSet]| sets.iter().position(|set| set.contains(id));
+    let core = of(&topology.cores);
+    Cpu {
+        id,
+        core,
+        llc: of(&topology.llcs),
+        numa_node: topology
+            .numa_nodes
+            .iter()
+            .position(|node| node.cpus.contains(id)),
+        package: of(&topology.packages),
+        kind: topology
+            .kinds
+            .iter()
+            .position(|kind| kind.cpus.contains(id)),
+        smt_rank: core
+            .and_then(|core| topology.cores[core].iter().position(|cpu| cpu == id))
+            .unwrap_or(0),
+        online,
+        allowed: topology.allowed.contains(id),
+    }
+}
+
+/// Cores: the reported siblings, cut to online CPUs, and split where their
+/// core ids differ (the kernel calls both halves of an AMD Bulldozer module
+/// siblings, yet gives them two core ids).
+fn cores(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Vec<CpuSet> {
+    let mut claims = Vec::new();
+    for id in online.iter() {
+        let siblings = facts.cpus[&id].core.clone().unwrap_or_default();
+        let own_core_id = facts.cpus[&id].core_id;
+        let same: CpuSet = siblings
+            .intersection(online)
+            .iter()
+            .filter(|cpu| facts.cpus[cpu].core_id == own_core_id)
+            .collect();
+        claims.push((id, same.union(&CpuSet::single(id))));
+    }
+    disjoint_units("core", claims, warnings)
+}
+
+fn packages(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Vec<CpuSet> {
+    let claims: Vec<(usize, CpuSet)> = online
+        .iter()
+        .filter_map(|id| Some((id, facts.cpus[&id].package.clone()?.intersection(online))))
+        .collect();
+    if claims.is_empty() && !online.is_empty() {
+        return vec![online.clone()];
+    }
+    disjoint_units("package", claims, warnings)
+}
+
+/// Keeps the first of overlapping claims. A CPU whose own claim is dropped
+/// stands in no unit of that level, or alone where every CPU must have one.
+fn disjoint_units(
+    noun: &str,
+    claims: Vec<(usize, CpuSet)>,
+    warnings: &mut Vec<Warning>,
+) -> Vec<CpuSet> {
+    let mut units: Vec<CpuSet> = Vec::new();
+    let mut unit_of: BTreeMap<usize, usize> = BTreeMap::new();
+    for (id, mut claim) in claims {
+        if unit_of.get(&id).is_some_and(|&unit| units[unit] == claim) {
+            continue;
+        }
+        if claim.iter().any(|cpu| unit_of.contains_key(&cpu)) {
+            warnings.push(format!(
+                "CPU {id} is said to share a {noun} with CPUs {claim}, which contradicts what another CPU says; ignored."
+            ));
+            if noun != "core" || unit_of.contains_key(&id) {
+                continue;
+            }
+            claim = CpuSet::single(id);
+        }
+        unit_of.extend(claim.iter().map(|cpu| (cpu, units.len())));
+        units.push(claim);
+    }
+    units.sort_by_key(CpuSet::first);
+    units
+}
+
+fn consistent_caches(caches: &[Cache], online: &CpuSet, warnings: &mut Vec<Warning>) -> Vec<Cache> {
+    let mut kept: Vec<Cache> = Vec::new();
+    let mut taken: BTreeMap<(u8, CacheType), CpuSet> = BTreeMap::new();
+    for cache in caches {
+        let mut cache = cache.clone();
+        cache.cpus = cache.cpus.intersection(online);
+        let same_level = taken.entry((cache.level, cache.kind)).or_default();
+        let is_repeat = kept
+            .iter()
+            .any(|k| (k.level, k.kind) == (cache.level, cache.kind) && k.cpus == cache.cpus);
+        if cache.cpus.is_empty() || is_repeat {
+            continue;
+        }
+        if cache.cpus.intersects(same_level) {
+            warnings.push(format!(
+                "An L{} cache is said to be shared by CPUs {}, which overlaps another L{}; ignored.",
+                cache.level, cache.cpus, cache.level
+            ));
+            continue;
+        }
+        *same_level = same_level.union(&cache.cpus);
+        kept.push(cache);
+    }
+    kept.sort_by(|a, b| (a.level, a.kind, a.cpus.first()).cmp(&(b.level, b.kind, b.cpus.first())));
+    kept
+}
+
+/// Each CPU's outermost data cache; CPUs with the same one form a domain.
+fn last_level_domains(
+    caches: &[Cache],
+    online: &CpuSet,
+    warnings: &mut Vec<Warning>,
+) -> Vec<CpuSet> {
+    let claims: Vec<(usize, CpuSet)> = online
+        .iter()
+        .filter_map(|id| {
+            caches
+                .iter()
+                .filter(|c| c.kind != CacheType::Instruction && c.cpus.contains(id))
+                .max_by_key(|c| c.level)
+                .map(|c| (id, c.cpus.clone()))
+        })
+        .collect();
+    disjoint_units("last-level cache", claims, warnings)
+}
+
+fn numa_nodes(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Vec<NumaNode> {
+    let mut nodes: Vec<NumaNode> = facts
+        .nodes
+        .iter()
+        .map(|node| NumaNode {
+            node: node.node,
+            cpus: node.cpus.intersection(online),
+            memory_bytes: node.memory_bytes,
+            allowed: facts
+                .allowed_nodes
+                .as_ref()
+                .is_none_or(|allowed| allowed.contains(&node.node)),
+        })
+        .collect();
+    nodes.sort_by_key(|node| node.node);
+    if let Some(warning) = overlap_of(&nodes) {
+        warnings.push(warning);
+        nodes.clear();
+    }
+    if nodes.is_empty() && !online.is_empty() {
+        nodes.push(NumaNode {
+            node: 0,
+            cpus: online.clone(),
+            memory_bytes: None,
+            allowed: true,
+        });
+    }
+    nodes
+}
+
+fn overlap_of(nodes: &[NumaNode]) -> Option<Warning> {
+    let mut taken = CpuSet::new();
+    for node in nodes {
+        if node.cpus.intersects(&taken) {
+            return Some(format!(
+                "NUMA node {} claims CPUs {} that another node claims too; all nodes are taken as one.",
+                node.node, node.cpus
+            ));
+        }
+        taken = taken.union(&node.cpus);
+    }
+    None
+}
+
+fn kinds(mut facts: Vec<KindFacts>, online: &CpuSet) -> Vec<CpuKind> {
+    for kind in &mut facts {
+        kind.cpus = kind.cpus.intersection(online);
+    }
+    facts.retain(|kind| !kind.cpus.is_empty());
+    if facts.len() < 2 {
+        return Vec::new();
+    }
+    facts.sort_by_key(|kind| kind.speed);
+    let last = facts.len() - 1;
+    facts
+        .into_iter()
+        .enumerate()
+        .map(|(rank, kind)| CpuKind {
+            name: match rank {
+                0 => "E",
+                rank if rank == last => "P",
+                _ => "M",
+            }
+            .to_owned(),
+            cpus: kind.cpus,
+        })
+        .collect()
+}

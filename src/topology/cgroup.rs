@@ -1,0 +1,234 @@
+//! Which CPUs, memory nodes and how much CPU time the cgroups leave.
+//!
+//! Knows cgroup v2, v1 with and without `noprefix`, the old `cpuset` file
+//! system, and containers that see only their own subtree. The Edge asks
+//! [`wanted_files`] which files to capture once the mount table is there.
+
+use std::collections::BTreeSet;
+
+use super::{Capture, CpuSet, Quota, Restriction, Warning};
+
+/// Limits found in a capture.
+#[derive(Debug, Default)]
+pub(super) struct Limits {
+    pub(super) restrictions: Vec<Restriction>,
+    pub(super) allowed_nodes: Option<BTreeSet<usize>>,
+    pub(super) quota: Option<Quota>,
+}
+
+pub(super) fn limits(capture: &Capture, warnings: &mut Vec<Warning>) -> Limits {
+    let mut restrictions = Vec::new();
+    let mut parse = |path: &str| -> Option<CpuSet> {
+        let text = capture.text(path).filter(|text| !text.is_empty())?;
+        CpuSet::parse_list(text)
+            .map_err(|error| warnings.push(format!("/{path}: {error}; ignored.")))
+            .ok()
+    };
+    if let Some(leaves) = parse("pinwise/affinity") {
+        restrictions.push(Restriction {
+            by: "affinity mask".to_owned(),
+            leaves,
+        });
+    }
+    let candidates = candidates(capture);
+    let cpus = candidates.iter().flat_map(|c| c.files(&c.cpus));
+    if let Some((path, leaves)) = first_readable(cpus, &mut parse) {
+        restrictions.push(Restriction {
+            by: format!("cpuset /{}", parent(&path)),
+            leaves,
+        });
+    }
+    let mems = candidates.iter().flat_map(|c| c.files(&c.mems));
+    let allowed_nodes = first_readable(mems, &mut parse).map(|(_, set)| set.iter().collect());
+    Limits {
+        restrictions,
+        allowed_nodes,
+        quota: quota(capture),
+    }
+}
+
+/// The files under cgroup mounts that say something of CPUs and memory,
+/// for a capture that holds `/proc/mounts` and `/proc/self/{cgroup,cpuset}`.
+#[must_use]
+pub fn wanted_files(capture: &Capture) -> Vec<String> {
+    let mut files: Vec<String> = candidates(capture)
+        .iter()
+        .flat_map(|c| c.files(&c.cpus).chain(c.files(&c.mems)))
+        .collect();
+    for dir in quota_folders(capture) {
+        files.extend(
+            ["cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"].map(|f| format!("{dir}/{f}")),
+        );
+    }
+    files
+}
+
+/// A folder that may hold this process's cpuset, and what its files are called.
+struct Candidate {
+    folders: Vec<String>,
+    cpus: Vec<&'static str>,
+    mems: Vec<&'static str>,
+}
+
+impl Candidate {
+    fn files<'a>(&'a self, names: &'a [&'static str]) -> impl Iterator<Item = String> + 'a {
+        self.folders
+            .iter()
+            .flat_map(move |dir| names.iter().map(move |name| format!("{dir}/{name}")))
+    }
+}
+
+fn candidates(capture: &Capture) -> Vec<Candidate> {
+    mounts(capture)
+        .filter_map(|mount| {
+            let (cpus, mems) = match mount.kind {
+                "cgroup2" => (vec!["cpuset.cpus.effective"], vec!["cpuset.mems.effective"]),
+                "cgroup" if mount.has_option("cpuset") && mount.has_option("noprefix") => (
+                    vec!["effective_cpus", "cpus"],
+                    vec!["effective_mems", "mems"],
+                ),
+                "cgroup" if mount.has_option("cpuset") => (
+                    vec!["cpuset.effective_cpus", "cpuset.cpus"],
+                    vec!["cpuset.effective_mems", "cpuset.mems"],
+                ),
+                "cpuset" => (vec!["cpus"], vec!["mems"]),
+                _ => return None,
+            };
+            let controller = if mount.kind == "cgroup2" {
+                ""
+            } else {
+                "cpuset"
+            };
+            let own = own_path(capture, controller);
+            // A container may see its own subtree as the root of the mount.
+            let mut folders = vec![join(mount.point, own.as_deref().unwrap_or("/"))];
+            folders.push(join(mount.point, "/"));
+            folders.dedup();
+            Some(Candidate {
+                folders,
+                cpus,
+                mems,
+            })
+        })
+        .collect()
+}
+
+/// This process's path for cpusets: `/proc/self/cpuset`, which needs no
+/// knowledge of the hierarchy, else the line of `/proc/self/cgroup`.
+fn own_path(capture: &Capture, controller: &str) -> Option<String> {
+    capture
+        .text("proc/self/cpuset")
+        .filter(|path| path.starts_with('/'))
+        .map(str::to_owned)
+        .or_else(|| cgroup_path(capture, controller))
+}
+
+/// The path in `/proc/self/cgroup` for a controller; `""` is cgroup v2.
+fn cgroup_path(capture: &Capture, controller: &str) -> Option<String> {
+    capture.text("proc/self/cgroup")?.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let controllers = fields.nth(1)?;
+        let path = fields.next()?;
+        controllers
+            .split(',')
+            .any(|name| name == controller)
+            .then(|| path.to_owned())
+    })
+}
+
+/// The tightest limit of this process's cgroup and its ancestors.
+fn quota(capture: &Capture) -> Option<Quota> {
+    quota_folders(capture)
+        .into_iter()
+        .filter_map(|dir| folder_quota(capture, &dir))
+        .min_by(|a, b| a.cpus.total_cmp(&b.cpus))
+}
+
+fn folder_quota(capture: &Capture, dir: &str) -> Option<Quota> {
+    let number = |text: &str| text.parse::<f64>().ok().filter(|v| *v > 0.0);
+    let v2 = format!("{dir}/cpu.max");
+    if let Some(text) = capture.text(&v2) {
+        let (limit, period) = text.split_once(' ')?;
+        return Some(Quota {
+            cpus: number(limit)? / number(period)?,
+            source: format!("/{v2}"),
+        });
+    }
+    let v1 = format!("{dir}/cpu.cfs_quota_us");
+    let period = capture.text(&format!("{dir}/cpu.cfs_period_us"))?;
+    Some(Quota {
+        cpus: number(capture.text(&v1)?)? / number(period)?,
+        source: format!("/{v1}"),
+    })
+}
+
+fn quota_folders(capture: &Capture) -> Vec<String> {
+    let mut folders = Vec::new();
+    for mount in mounts(capture) {
+        let controller = match mount.kind {
+            "cgroup2" => "",
+            "cgroup" if mount.has_option("cpu") => "cpu",
+            _ => continue,
+        };
+        let own = cgroup_path(capture, controller).unwrap_or_else(|| "/".to_owned());
+        let mut path = own.as_str();
+        loop {
+            folders.push(join(mount.point, path));
+            if path == "/" || path.is_empty() {
+                break;
+            }
+            path = path
+                .rsplit_once('/')
+                .map_or("/", |(up, _)| if up.is_empty() { "/" } else { up });
+        }
+    }
+    folders
+}
+
+struct Mount<'a> {
+    point: &'a str,
+    kind: &'a str,
+    options: &'a str,
+}
+
+impl Mount<'_> {
+    fn has_option(&self, wanted: &str) -> bool {
+        self.options.split(',').any(|option| option == wanted)
+    }
+}
+
+fn mounts(capture: &Capture) -> impl Iterator<Item = Mount<'_>> {
+    let table = capture.text("proc/mounts").unwrap_or_default();
+    table.lines().filter_map(|line| {
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        Some(Mount {
+            point: fields.next()?,
+            kind: fields.next()?,
+            options: fields.next()?,
+        })
+    })
+}
+
+fn first_readable(
+    files: impl Iterator<Item = String>,
+    parse: &mut impl FnMut(&str) -> Option<CpuSet>,
+) -> Option<(String, CpuSet)> {
+    files
+        .into_iter()
+        .find_map(|path| parse(&path).map(|set| (path, set)))
+}
+
+/// Joins a mount point and a cgroup path into a capture path (no leading slash).
+fn join(point: &str, path: &str) -> String {
+    let path = path.trim_matches('/');
+    let point = point.trim_matches('/');
+    if path.is_empty() {
+        point.to_owned()
+    } else {
+        format!("{point}/{path}")
+    }
+}
+
+fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(dir, _)| dir)
+}

@@ -1,0 +1,358 @@
+//! Reads a [`Capture`] of a Linux system into [`Facts`].
+//!
+//! Every file may be missing, empty, padded or wrong; what cannot be read is a
+//! warning and the machine is described without it. Old and new names of the
+//! same file are both known (`thread_siblings` became `core_cpus` in Linux 5.3).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::build::{CpuFacts, Facts, KindFacts, NodeFacts};
+use super::{Cache, CacheType, Capture, CpuSet, Warning, cgroup, identity};
+
+const CPU_DIR: &str = "sys/devices/system/cpu";
+const NODE_DIR: &str = "sys/devices/system/node";
+
+pub(super) fn read(capture: &Capture) -> (Facts, Vec<Warning>) {
+    let mut reader = Reader {
+        capture,
+        warnings: Vec::new(),
+    };
+    let present = reader.present();
+    let online = reader.online(&present);
+    let limits = cgroup::limits(capture, &mut reader.warnings);
+    let facts = Facts {
+        identity: identity::read(capture),
+        cpus: present
+            .iter()
+            .map(|id| (id, reader.cpu(id, online.contains(id))))
+            .collect(),
+        caches: reader.caches(&online),
+        nodes: reader.nodes(),
+        kinds: reader.kinds(&online),
+        restrictions: limits.restrictions,
+        allowed_nodes: limits.allowed_nodes,
+        quota: limits.quota,
+    };
+    (facts, reader.warnings)
+}
+
+struct Reader<'a> {
+    capture: &'a Capture,
+    warnings: Vec<Warning>,
+}
+
+impl Reader<'_> {
+    fn present(&mut self) -> CpuSet {
+        let listed: CpuSet = self
+            .capture
+            .numbered_children(CPU_DIR, "cpu")
+            .into_iter()
+            .collect();
+        if !listed.is_empty() {
+            return listed;
+        }
+        let fallback = self
+            .list(&format!("{CPU_DIR}/online"))
+            .or_else(|| self.list("pinwise/affinity"))
+            .or_else(|| identity::processors(self.capture))
+            .unwrap_or_default();
+        if !fallback.is_empty() {
+            self.warnings.push(
+                "The system shows no /sys/devices/system/cpu/cpu*: every CPU is taken as a core of its own."
+                    .to_owned(),
+            );
+        }
+        fallback
+    }
+
+    fn online(&mut self, present: &CpuSet) -> CpuSet {
+        if let Some(online) = self.list(&format!("{CPU_DIR}/online")) {
+            let missing = online.difference(present);
+            if !missing.is_empty() {
+                self.warnings.push(format!(
+                    "CPUs {missing} are said to be online but have no folder in /sys; left out."
+                ));
+            }
+            let both = online.intersection(present);
+            if !both.is_empty() {
+                return both;
+            }
+        }
+        present
+            .iter()
+            .filter(|id| self.capture.text(&format!("{CPU_DIR}/cpu{id}/online")) != Some("0"))
+            .collect()
+    }
+
+    fn cpu(&mut self, id: usize, online: bool) -> CpuFacts {
+        let dir = format!("{CPU_DIR}/cpu{id}/topology");
+        let group = |reader: &mut Self, names: [&str; 4]| {
+            let [list, mask, old_list, old_mask] = names.map(|name| format!("{dir}/{name}"));
+            reader
+                .list(&list)
+                .or_else(|| reader.mask(&mask))
+                .or_else(|| reader.list(&old_list))
+                .or_else(|| reader.mask(&old_mask))
+                .filter(|set| set.contains(id))
+        };
+        CpuFacts {
+            online,
+            core: group(
+                self,
+                [
+                    "core_cpus_list",
+                    "core_cpus",
+                    "thread_siblings_list",
+                    "thread_siblings",
+                ],
+            ),
+            package: group(
+                self,
+                [
+                    "package_cpus_list",
+                    "package_cpus",
+                    "core_siblings_list",
+                    "core_siblings",
+                ],
+            ),
+            core_id: self.integer(&format!("{dir}/core_id")),
+        }
+    }
+
+    fn caches(&mut self, online: &CpuSet) -> Vec<Cache> {
+        let mut seen = BTreeSet::new();
+        let mut caches = Vec::new();
+        for id in online.iter() {
+            let dir = format!("{CPU_DIR}/cpu{id}/cache");
+            for index in self.capture.numbered_children(&dir, "index") {
+                if let Some(cache) = self.cache(&format!("{dir}/index{index}"), id)
+                    && seen.insert((cache.level, cache.kind, cache.cpus.clone()))
+                {
+                    caches.push(cache);
+                }
+            }
+        }
+        caches
+    }
+
+    fn cache(&mut self, dir: &str, cpu: usize) -> Option<Cache> {
+        let level = u8::try_from(self.integer(&format!("{dir}/level"))?).ok()?;
+        let kind = match self.capture.text(&format!("{dir}/type"))? {
+            "Data" => CacheType::Data,
+            "Instruction" => CacheType::Instruction,
+            "Unified" => CacheType::Unified,
+            _ => return None,
+        };
+        let cpus = self
+            .list(&format!("{dir}/shared_cpu_list"))
+            .or_else(|| self.mask(&format!("{dir}/shared_cpu_map")))
+            .filter(|set| set.contains(cpu))
+            .unwrap_or_else(|| CpuSet::single(cpu));
+        let size_bytes = self
+            .capture
+            .text(&format!("{dir}/size"))
+            .and_then(parse_size)
+            .filter(|&bytes| bytes > 0);
+        Some(Cache {
+            level,
+            kind,
+            size_bytes,
+            cpus,
+        })
+    }
+
+    fn nodes(&mut self) -> Vec<NodeFacts> {
+        let gpu_nodes = self.gpu_nodes();
+        let numbers = self.capture.numbered_children(NODE_DIR, "node");
+        let nodes: Vec<NodeFacts> = numbers
+            .into_iter()
+            .filter(|number| !gpu_nodes.contains(number))
+            .map(|node| {
+                let dir = format!("{NODE_DIR}/node{node}");
+                NodeFacts {
+                    node,
+                    cpus: self
+                        .list(&format!("{dir}/cpulist"))
+                        .or_else(|| self.mask(&format!("{dir}/cpumap")))
+                        .unwrap_or_default(),
+                    memory_bytes: self
+                        .capture
+                        .text(&format!("{dir}/meminfo"))
+                        .and_then(parse_mem_total),
+                }
+            })
+            .collect();
+        nodes
+    }
+
+    /// NVIDIA GPUs on POWER9 and Grace show their memory as NUMA nodes; a
+    /// program's threads and pages do not belong there.
+    fn gpu_nodes(&self) -> BTreeSet<usize> {
+        let gpus = "proc/driver/nvidia/gpus";
+        self.capture
+            .children(gpus)
+            .filter_map(|gpu| {
+                let status = self.capture.text(&format!("{gpus}/{gpu}/numa_status"))?;
+                let line = status.lines().find(|line| line.starts_with("Node:"))?;
+                line.trim_start_matches("Node:").trim().parse().ok()
+            })
+            .collect()
+    }
+
+    /// Kinds by the kernel's own lists (x86 hybrids), else by processor
+    /// design (arm64 MIDR), else by capacity. Never by frequency: favoured
+    /// cores of one design differ in it.
+    fn kinds(&mut self, online: &CpuSet) -> Vec<KindFacts> {
+        let by_pmu = self.kinds_by_pmu();
+        if by_pmu.len() > 1 {
+            return by_pmu;
+        }
+        let by_type = self.kinds_by_type_folder(online);
+        if by_type.len() > 1 {
+            return by_type;
+        }
+        let by_design = self.kinds_by_file(online, "regs/identification/midr_el1", parse_hex);
+        if by_design.len() > 1 {
+            return by_design;
+        }
+        self.kinds_by_file(online, "cpu_capacity", |text| text.parse().ok())
+    }
+
+    fn kinds_by_pmu(&mut self) -> Vec<KindFacts> {
+        [("cpu_lowpower", 0), ("cpu_atom", 1), ("cpu_core", 2)]
+            .into_iter()
+            .filter_map(|(pmu, speed)| {
+                let cpus = self.list(&format!("sys/devices/{pmu}/cpus"))?;
+                Some(KindFacts { cpus, speed })
+            })
+            .collect()
+    }
+
+    fn kinds_by_type_folder(&mut self, online: &CpuSet) -> Vec<KindFacts> {
+        let dir = format!("{CPU_DIR}/types");
+        let names: Vec<String> = self.capture.children(&dir).map(str::to_owned).collect();
+        let mut rest = online.clone();
+        let mut kinds = Vec::new();
+        for name in names {
+            let cpus = self
+                .list(&format!("{dir}/{name}/cpulist"))
+                .or_else(|| self.mask(&format!("{dir}/{name}/cpumap")))
+                .unwrap_or_default();
+            rest = rest.difference(&cpus);
+            kinds.push(KindFacts {
+                speed: self.mean_speed(&cpus),
+                cpus,
+            });
+        }
+        if !kinds.is_empty() && !rest.is_empty() {
+            kinds.push(KindFacts {
+                speed: self.mean_speed(&rest),
+                cpus: rest,
+            });
+        }
+        kinds
+    }
+
+    fn kinds_by_file(
+        &mut self,
+        online: &CpuSet,
+        file: &str,
+        parse: fn(&str) -> Option<u64>,
+    ) -> Vec<KindFacts> {
+        let mut groups: BTreeMap<u64, CpuSet> = BTreeMap::new();
+        for id in online.iter() {
+            let Some(value) = self
+                .capture
+                .text(&format!("{CPU_DIR}/cpu{id}/{file}"))
+                .and_then(parse)
+            else {
+                return Vec::new();
+            };
+            groups.entry(value).or_default().insert(id);
+        }
+        groups
+            .into_values()
+            .map(|cpus| KindFacts {
+                speed: self.mean_speed(&cpus),
+                cpus,
+            })
+            .collect()
+    }
+
+    fn mean_speed(&self, cpus: &CpuSet) -> u64 {
+        let read = |id: usize| -> Option<u64> {
+            ["cpu_capacity", "cpufreq/cpuinfo_max_freq"]
+                .iter()
+                .find_map(|file| {
+                    self.capture
+                        .text(&format!("{CPU_DIR}/cpu{id}/{file}"))?
+                        .parse()
+                        .ok()
+                })
+        };
+        let speeds: Vec<u64> = cpus.iter().filter_map(read).collect();
+        let count = speeds.len().max(1) as u64;
+        speeds.iter().fold(0u64, |sum, &s| sum.saturating_add(s)) / count
+    }
+
+    fn list(&mut self, path: &str) -> Option<CpuSet> {
+        self.set(path, CpuSet::parse_list)
+    }
+
+    fn mask(&mut self, path: &str) -> Option<CpuSet> {
+        self.set(path, CpuSet::parse_mask)
+    }
+
+    fn set(
+        &mut self,
+        path: &str,
+        parse: fn(&str) -> Result<CpuSet, super::CpuSetError>,
+    ) -> Option<CpuSet> {
+        match parse(self.capture.text(path).filter(|text| !text.is_empty())?) {
+            Ok(set) => Some(set),
+            Err(error) => {
+                self.warnings.push(format!("/{path}: {error}; ignored."));
+                None
+            }
+        }
+    }
+
+    fn integer(&mut self, path: &str) -> Option<i64> {
+        let text = self.capture.text(path)?;
+        match text.parse() {
+            Ok(value) => Some(value),
+            Err(_) => {
+                self.warnings
+                    .push(format!("/{path}: '{text}' is not a number; ignored."));
+                None
+            }
+        }
+    }
+}
+
+/// Sizes as sysfs prints them: `32K`, `1024K`, `32M` or plain bytes.
+fn parse_size(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match &text[digits.len()..] {
+        "" => 1,
+        "K" | "kB" | "KB" => 1024,
+        "M" | "MB" => 1024 * 1024,
+        "G" | "GB" => 1024 * 1024 * 1024,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+fn parse_mem_total(text: &str) -> Option<u64> {
+    let line = text.lines().find(|line| line.contains("MemTotal:"))?;
+    let kib = line.split("MemTotal:").nth(1)?.trim();
+    kib.trim_end_matches("kB")
+        .trim()
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(1024)
+}
+
+fn parse_hex(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.trim_start_matches("0x"), 16).ok()
+}

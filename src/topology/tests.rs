@@ -1,0 +1,208 @@
+//! Machines built from descriptions, files and XML.
+
+use super::*;
+use proptest::prelude::*;
+
+#[track_caller]
+fn check(description: &str, cpus: usize, cores: usize, llcs: usize, nodes: usize, packages: usize) {
+    let topology = Topology::from_synthetic(description).unwrap();
+    let counts = Counts {
+        cpus,
+        cores,
+        llcs,
+        numa_nodes: nodes,
+        packages,
+    };
+    assert_eq!(topology.counts(), counts, "{description}");
+}
+
+#[test]
+fn synthetic_descriptions() {
+    check("pu:1", 1, 1, 0, 1, 1);
+    check("package:2 l3:2 core:4 pu:2", 32, 16, 4, 1, 2);
+    check(
+        "pack:2 [numa(memory=64GB)] L3Cache:1(size=32MB) core:8 pu:2",
+        32,
+        16,
+        2,
+        2,
+        2,
+    );
+    check("socket:1 die:2 l3u:1 l2:4 core:1 pu:2", 16, 8, 2, 1, 1);
+    check("machine:1 numa:4 core:2 pu:1", 8, 8, 0, 4, 1);
+}
+
+#[test]
+fn indexes_renumber_cpus() {
+    let topology = Topology::from_synthetic("core:2 pu:2(indexes=0,2,1,3)").unwrap();
+    let cores: Vec<String> = topology.cores.iter().map(ToString::to_string).collect();
+    assert_eq!(cores, ["0,2", "1,3"]);
+    assert_eq!(topology.cpu(2).unwrap().smt_rank, 1);
+}
+
+#[test]
+fn bad_descriptions_name_the_word() {
+    let error = |text: &str| Topology::from_synthetic(text).unwrap_err().to_string();
+    for (text, word) in [
+        ("", "pu"),
+        ("core:2", "pu"),
+        ("core:2 pu", "'pu'"),
+        ("kore:2 pu:1", "'kore'"),
+        ("core:0 pu:1", "'core:0'"),
+        ("core:2 pu:1 core:2", "'core:2'"),
+        ("l3:2(colour=red) pu:1", "'colour=red'"),
+        ("l3:2(size=32MB pu:1", "unmatched"),
+        ("core:2 pu:2(indexes=0,1)", "4 different CPUs"),
+        ("package:9999 core:9999 pu:2", "65535"),
+    ] {
+        assert!(error(text).contains(word), "{text}: {}", error(text));
+    }
+}
+
+fn capture(files: &[(&str, &str)]) -> Capture {
+    let mut capture = Capture::new();
+    for (path, content) in files {
+        capture.insert(*path, *content);
+    }
+    capture
+}
+
+#[test]
+fn contradictions_are_told_and_survived() {
+    let dir = "sys/devices/system/cpu";
+    let (topology, warnings) = Topology::from_capture(&capture(&[
+        ("sys/devices/system/cpu/online", "0-3"),
+        (&format!("{dir}/cpu0/topology/core_cpus_list"), "0-1"),
+        (&format!("{dir}/cpu1/topology/core_cpus_list"), "1-2"),
+        (&format!("{dir}/cpu2/topology/core_cpus_list"), "bad"),
+        (&format!("{dir}/cpu0/cache/index0/level"), "x"),
+        ("sys/devices/system/node/node0/cpulist", "0-3"),
+        ("sys/devices/system/node/node1/cpulist", "0-3"),
+    ]));
+    assert_eq!(topology.online.to_string(), "0-2");
+    assert_eq!(topology.numa_nodes.len(), 1);
+    let all = warnings.join("\n");
+    for part in [
+        "CPUs 3 are said to be online",
+        "'bad'",
+        "'x' is not a number",
+        "NUMA node 1",
+    ] {
+        assert!(all.contains(part), "{part} in {all}");
+    }
+}
+
+#[test]
+fn a_cpuset_restricts_and_a_quota_limits() {
+    let (topology, _) = Topology::from_capture(&capture(&[
+        ("sys/devices/system/cpu/cpu0/topology/core_id", "0"),
+        ("sys/devices/system/cpu/cpu1/topology/core_id", "1"),
+        ("proc/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0"),
+        ("proc/self/cgroup", "0::/a/b"),
+        ("sys/fs/cgroup/a/b/cpuset.cpus.effective", "1"),
+        ("sys/fs/cgroup/a/b/cpu.max", "max 100000"),
+        ("sys/fs/cgroup/a/cpu.max", "250000 100000"),
+    ]));
+    assert_eq!(topology.allowed.to_string(), "1");
+    assert_eq!(topology.restrictions[0].by, "cpuset /sys/fs/cgroup/a/b");
+    let quota = topology.quota.unwrap();
+    assert!((quota.cpus - 2.5).abs() < 1e-9);
+    assert_eq!(quota.source, "/sys/fs/cgroup/a/cpu.max");
+}
+
+#[test]
+fn a_system_without_sys_still_has_cpus() {
+    let (topology, warnings) = Topology::from_capture(&capture(&[("pinwise/affinity", "3,5")]));
+    assert_eq!(topology.counts().cpus, 2);
+    assert_eq!(topology.counts().cores, 2);
+    assert!(warnings[0].contains("shows no /sys"));
+}
+
+#[test]
+fn xml_is_imported() {
+    let text = r#"<?xml version="1.0"?><!DOCTYPE topology SYSTEM "hwloc2.dtd">
+<topology version="2.0"><object type="Machine" os_index="0" cpuset="0x0000000f" complete_cpuset="0x0000001f" allowed_cpuset="0x00000007">
+ <object type="Package" os_index="0" cpuset="0x0000000f"><info name="CPUModel" value="Test CPU"/>
+  <object type="NUMANode" os_index="0" cpuset="0x0000000f" local_memory="1024"/>
+  <object type="L3Cache" cpuset="0x0000000f" cache_size="4096" cache_type="0">
+   <object type="Core" cpuset="0x00000003"><object type="PU" os_index="0" cpuset="0x1"/><object type="PU" os_index="1" cpuset="0x2"/></object>
+   <object type="Core" cpuset="0x0000000c"><object type="PU" os_index="2" cpuset="0x4"/><object type="PU" os_index="3" cpuset="0x8"/></object>
+  </object></object></object></topology>"#;
+    let (topology, warnings) = Topology::from_hwloc_xml(text).unwrap();
+    assert_eq!(warnings, Vec::<String>::new());
+    assert_eq!(topology.allowed.to_string(), "0-2");
+    assert_eq!(topology.cpus.len(), 5);
+    assert_eq!(topology.counts().cores, 2);
+    assert_eq!(topology.identity.cpu_model.as_deref(), Some("Test CPU"));
+}
+
+#[test]
+fn foreign_xml_is_refused() {
+    let error = |text: &str| Topology::from_hwloc_xml(text).unwrap_err().to_string();
+    assert!(error("<a/>").contains("<a>"));
+    assert!(error("<topology version=\"3.0\"/>").contains("3.0"));
+    assert!(error("<topology version=\"2.0\"/>").contains("no processing unit"));
+    assert!(error("<topology").contains("not well-formed"));
+    let bad = "<topology version=\"2.0\">\n<object type=\"PU\" cpuset=\"zz\"/></topology>";
+    assert!(error(bad).starts_with("line 2:"));
+}
+
+/// Renumbering CPUs must not change the shape.
+fn shuffled(cpus: usize, seed: u64) -> String {
+    use rand::SeedableRng;
+    use rand::seq::SliceRandom;
+    let mut numbers: Vec<usize> = (0..cpus).collect();
+    numbers.shuffle(&mut rand_chacha::ChaCha8Rng::seed_from_u64(seed));
+    numbers
+        .iter()
+        .map(usize::to_string)
+        .collect::<Vec<_>>()
+        .join(",")
+}
+
+proptest! {
+    #[test]
+    fn relabelling_keeps_the_shape(seed in any::<u64>(), packages in 1usize..3, llcs in 1usize..3, cores in 1usize..4, pus in 1usize..3) {
+        let total = packages * llcs * cores * pus;
+        let plain = format!("package:{packages} l3:{llcs} core:{cores} pu:{pus}");
+        let mixed = format!("{plain}(indexes={})", shuffled(total, seed));
+        let a = Topology::from_synthetic(&plain).unwrap();
+        let b = Topology::from_synthetic(&mixed).unwrap();
+        prop_assert_eq!(a.shape_hash(), b.shape_hash());
+        prop_assert_eq!(a.counts(), b.counts());
+    }
+
+    #[test]
+    fn any_description_is_read_or_refused(text in "([a-z0-9:()\\[\\]=, ]|pu:|core:|l3:){0,12}") {
+        let _ = Topology::from_synthetic(&text);
+    }
+
+    #[test]
+    fn any_xml_is_read_or_refused(text in "(<topology version=\"2.0\">)?\\PC{0,80}") {
+        let _ = Topology::from_hwloc_xml(&text);
+    }
+
+    #[test]
+    fn any_capture_gives_a_topology(files in proptest::collection::vec((0usize..14, 0usize..4, "[0-9,x\\-]{0,6}"), 0..24)) {
+        const NAMES: [&str; 14] = [
+            "sys/devices/system/cpu/online", "sys/devices/system/cpu/cpu{}/online",
+            "sys/devices/system/cpu/cpu{}/topology/core_cpus_list", "sys/devices/system/cpu/cpu{}/topology/package_cpus_list",
+            "sys/devices/system/cpu/cpu{}/topology/core_id", "sys/devices/system/cpu/cpu{}/cache/index0/level",
+            "sys/devices/system/cpu/cpu{}/cache/index0/shared_cpu_list", "sys/devices/system/cpu/cpu{}/cache/index0/size",
+            "sys/devices/system/node/node{}/cpulist", "sys/devices/system/node/node{}/meminfo",
+            "pinwise/affinity", "sys/devices/cpu_atom/cpus", "sys/devices/cpu_core/cpus", "sys/devices/system/cpu/cpu{}/cpu_capacity",
+        ];
+        let mut capture = Capture::new();
+        for (name, number, text) in files {
+            capture.insert(NAMES[name].replace("{}", &number.to_string()), text);
+        }
+        let (topology, _) = Topology::from_capture(&capture);
+        prop_assert!(topology.allowed.is_subset(&topology.online));
+        for units in [&topology.cores, &topology.llcs, &topology.packages] {
+            let total: usize = units.iter().map(CpuSet::len).sum();
+            let union = units.iter().fold(CpuSet::new(), |all, set| all.union(set));
+            prop_assert_eq!(total, union.len());
+        }
+        let _ = topology.shape_hash();
+    }
+}

@@ -1,0 +1,229 @@
+//! Reads hwloc's version 2 XML (`lstopo machine.xml`).
+//!
+//! Only what pinwise reasons about is taken: CPUs, cores, caches, NUMA nodes,
+//! packages, kinds of CPU and the machine's names. Devices, distances and
+//! memory attributes are passed over.
+
+use std::collections::BTreeMap;
+
+use roxmltree::{Document, Node, ParsingOptions};
+
+use super::build::{CpuFacts, Facts, KindFacts, NodeFacts};
+use super::{Cache, CacheType, CpuSet, Identity, Restriction, Warning};
+
+/// Largest number of XML nodes read; a 384-CPU export has about 10,000.
+const NODES_LIMIT: u32 = 4_000_000;
+
+/// Why an XML file was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum XmlError {
+    /// Not well-formed.
+    #[error("not well-formed XML: {0}")]
+    Syntax(#[from] roxmltree::Error),
+    /// Well-formed, but not an hwloc topology.
+    #[error("its root is <{0}>, not hwloc's <topology>")]
+    NotHwloc(String),
+    /// Another major version of the format.
+    #[error("hwloc XML version {0} is not supported; export version 2 (lstopo of hwloc 2.x)")]
+    Version(String),
+    /// There is no CPU in it.
+    #[error("it has no processing unit (an <object type=\"PU\"> with a cpuset)")]
+    NoCpus,
+    /// A bitmap attribute cannot be read.
+    #[error("line {line}: '{text}' is not an hwloc bitmap")]
+    Bitmap {
+        /// Line in the file, from 1.
+        line: u32,
+        /// The text found.
+        text: String,
+    },
+}
+
+pub(super) fn read(text: &str) -> Result<(Facts, Vec<Warning>), XmlError> {
+    let options = ParsingOptions {
+        allow_dtd: true,
+        nodes_limit: NODES_LIMIT,
+        ..ParsingOptions::default()
+    };
+    let document = Document::parse_with_options(text, options)?;
+    let root = document.root_element();
+    if root.tag_name().name() != "topology" {
+        return Err(XmlError::NotHwloc(root.tag_name().name().to_owned()));
+    }
+    let version = root.attribute("version").unwrap_or("1.x");
+    if !version.starts_with("2.") {
+        return Err(XmlError::Version(version.to_owned()));
+    }
+    let mut import = Import {
+        facts: Facts::default(),
+        warnings: Vec::new(),
+    };
+    for object in root.descendants().filter(|n| n.has_tag_name("object")) {
+        import.object(object)?;
+    }
+    for kind in root.descendants().filter(|n| n.has_tag_name("cpukind")) {
+        import.kind(kind)?;
+    }
+    if !import.facts.cpus.values().any(|cpu| cpu.online) {
+        return Err(XmlError::NoCpus);
+    }
+    Ok((import.facts, import.warnings))
+}
+
+struct Import {
+    facts: Facts,
+    warnings: Vec<Warning>,
+}
+
+impl Import {
+    fn object(&mut self, object: Node<'_, '_>) -> Result<(), XmlError> {
+        let Some(cpus) = bitmap(object, "cpuset")? else {
+            return Ok(());
+        };
+        match object.attribute("type").unwrap_or_default() {
+            "Machine" => self.machine(object)?,
+            "Package" => self.units(&cpus, |cpu, set| cpu.package = Some(set)),
+            "Core" => self.units(&cpus, |cpu, set| cpu.core = Some(set)),
+            "PU" => self.pu(object, &cpus),
+            "NUMANode" => self.numa_node(object, cpus),
+            name => self.cache(name, object, cpus),
+        }
+        Ok(())
+    }
+
+    fn machine(&mut self, object: Node<'_, '_>) -> Result<(), XmlError> {
+        for id in bitmap(object, "complete_cpuset")?
+            .unwrap_or_default()
+            .iter()
+        {
+            self.facts.cpus.entry(id).or_default();
+        }
+        if let Some(leaves) = bitmap(object, "allowed_cpuset")? {
+            self.facts.restrictions.push(Restriction {
+                by: "allowed_cpuset of the XML".to_owned(),
+                leaves,
+            });
+        }
+        if let Some(nodes) = bitmap(object, "allowed_nodeset")? {
+            self.facts.allowed_nodes = Some(nodes.iter().collect());
+        }
+        Ok(())
+    }
+
+    fn pu(&mut self, object: Node<'_, '_>, cpus: &CpuSet) {
+        let id = number(object, "os_index").and_then(|n| usize::try_from(n).ok());
+        match id.or_else(|| cpus.first()) {
+            Some(id) if id <= CpuSet::MAX_CPU => {
+                self.facts.cpus.entry(id).or_default().online = true;
+                self.identity(object);
+            }
+            _ => self
+                .warnings
+                .push("A processing unit without a usable os_index is left out.".to_owned()),
+        }
+    }
+
+    /// Names stand as `<info>` of the machine or its packages.
+    fn identity(&mut self, object: Node<'_, '_>) {
+        if self.facts.identity.cpu_model.is_some() {
+            return;
+        }
+        let infos: BTreeMap<&str, &str> = object
+            .ancestors()
+            .flat_map(|node| node.children().filter(|n| n.has_tag_name("info")))
+            .filter_map(|info| Some((info.attribute("name")?, info.attribute("value")?)))
+            .collect();
+        let text = |key: &str| infos.get(key).map(|value| (*value).to_owned());
+        let numeric = |key: &str| infos.get(key).and_then(|value| value.parse().ok());
+        self.facts.identity = Identity {
+            hostname: text("HostName"),
+            cpu_model: text("CPUModel"),
+            vendor: text("CPUVendor"),
+            arch: text("Architecture"),
+            kernel: text("OSRelease"),
+            hypervisor: None,
+            family: numeric("CPUFamilyNumber"),
+            model: numeric("CPUModelNumber"),
+            stepping: numeric("CPUStepping"),
+            microcode: None,
+        };
+    }
+
+    fn numa_node(&mut self, object: Node<'_, '_>, cpus: CpuSet) {
+        let is_gpu = object.attribute("subtype") == Some("GPUMemory");
+        let node = number(object, "os_index").and_then(|n| usize::try_from(n).ok());
+        if let (Some(node), false) = (node, is_gpu) {
+            self.facts.nodes.push(NodeFacts {
+                node,
+                cpus,
+                memory_bytes: number(object, "local_memory"),
+            });
+        }
+    }
+
+    fn cache(&mut self, name: &str, object: Node<'_, '_>, cpus: CpuSet) {
+        let Some(rest) = name.strip_prefix('L').and_then(|r| r.strip_suffix("Cache")) else {
+            return;
+        };
+        let digits = rest.trim_end_matches('i');
+        let Ok(level) = digits.parse() else { return };
+        let kind = match object.attribute("cache_type") {
+            Some("1") => CacheType::Data,
+            Some("2") => CacheType::Instruction,
+            _ if rest.ends_with('i') => CacheType::Instruction,
+            _ => CacheType::Unified,
+        };
+        self.facts.caches.push(Cache {
+            level,
+            kind,
+            size_bytes: number(object, "cache_size").filter(|&bytes| bytes > 0),
+            cpus,
+        });
+    }
+
+    fn kind(&mut self, element: Node<'_, '_>) -> Result<(), XmlError> {
+        if let Some(cpus) = bitmap(element, "cpuset")? {
+            let rank = self.facts.kinds.len() as u64;
+            let speed = number(element, "forced_efficiency").unwrap_or(rank);
+            self.facts.kinds.push(KindFacts { cpus, speed });
+        }
+        Ok(())
+    }
+
+    fn units(&mut self, cpus: &CpuSet, put: impl Fn(&mut CpuFacts, CpuSet)) {
+        for id in cpus.iter() {
+            put(self.facts.cpus.entry(id).or_default(), cpus.clone());
+        }
+    }
+}
+
+fn number(node: Node<'_, '_>, attribute: &str) -> Option<u64> {
+    node.attribute(attribute)?.trim().parse().ok()
+}
+
+/// hwloc prints bitmaps as 32-bit words, most significant first, a word of
+/// zero as nothing: `0x1,,0xffffffff`.
+fn bitmap(node: Node<'_, '_>, attribute: &str) -> Result<Option<CpuSet>, XmlError> {
+    let Some(text) = node.attribute(attribute) else {
+        return Ok(None);
+    };
+    let bad = || XmlError::Bitmap {
+        line: node.document().text_pos_at(node.range().start).row,
+        text: text.to_owned(),
+    };
+    let mut set = CpuSet::new();
+    for (place, word) in text.trim().split(',').rev().enumerate() {
+        if word.is_empty() {
+            continue;
+        }
+        let digits = word.strip_prefix("0x").ok_or_else(bad)?;
+        let bits = u32::from_str_radix(digits, 16).map_err(|_| bad())?;
+        if place * 32 > CpuSet::MAX_CPU {
+            return Err(bad());
+        }
+        for bit in (0..32).filter(|bit| bits & (1 << bit) != 0) {
+            set.insert(place * 32 + bit);
+        }
+    }
+    Ok(Some(set))
+}

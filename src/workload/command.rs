@@ -1,0 +1,264 @@
+//! Commands as argument vectors, and sweeps over their parameters.
+//!
+//! A command is never passed to a shell unless asked: quoting is read the way
+//! a shell reads it, but `|`, `>`, `*` and `$X` are plain characters.
+
+use std::fmt;
+
+/// A program with its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// Program first; never empty.
+    argv: Vec<String>,
+}
+
+/// Why a command line could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    /// There is no program in it.
+    #[error("the command is empty")]
+    Empty,
+    /// A quote is not closed.
+    #[error("'{0}': a quote is not closed")]
+    Quote(String),
+    /// A NUL byte, which no argument can hold.
+    #[error("'{0}' holds a NUL byte, which no argument can")]
+    Nul(String),
+}
+
+impl Command {
+    /// A command from its arguments, the program first.
+    ///
+    /// # Errors
+    /// [`CommandError`] where there is no program or an argument holds NUL.
+    pub fn from_argv(argv: Vec<String>) -> Result<Self, CommandError> {
+        if argv.first().is_none_or(String::is_empty) {
+            return Err(CommandError::Empty);
+        }
+        if let Some(bad) = argv.iter().find(|argument| argument.contains('\0')) {
+            return Err(CommandError::Nul(bad.replace('\0', "\\0")));
+        }
+        Ok(Self { argv })
+    }
+
+    /// A command from one line, split at white space outside quotes.
+    ///
+    /// # Errors
+    /// [`CommandError`] where it is empty or a quote is not closed.
+    pub fn from_line(line: &str) -> Result<Self, CommandError> {
+        let argv = shell_words::split(line).map_err(|_| CommandError::Quote(line.to_owned()))?;
+        Self::from_argv(argv)
+    }
+
+    /// `shell -c line`.
+    ///
+    /// # Errors
+    /// [`CommandError`] where the line is empty or holds NUL.
+    pub fn in_shell(shell: &str, line: &str) -> Result<Self, CommandError> {
+        if line.trim().is_empty() {
+            return Err(CommandError::Empty);
+        }
+        Self::from_argv(vec![shell.to_owned(), "-c".to_owned(), line.to_owned()])
+    }
+
+    /// The arguments, the program first.
+    #[must_use]
+    pub fn argv(&self) -> &[String] {
+        &self.argv
+    }
+
+    /// The program as it was written.
+    #[must_use]
+    pub fn program(&self) -> &str {
+        &self.argv[0]
+    }
+
+    /// The program's name without its folder.
+    #[must_use]
+    pub fn program_name(&self) -> &str {
+        let program = self.program();
+        program.rsplit('/').next().unwrap_or(program)
+    }
+
+    /// Characters that a shell would act on and this command passes on as
+    /// they are; `None` where there are none.
+    #[must_use]
+    pub fn shell_characters(&self) -> Option<&str> {
+        const MARKS: [&str; 8] = ["|", "||", "&&", "&", ";", ">", ">>", "<"];
+        self.argv
+            .iter()
+            .map(String::as_str)
+            .find(|argument| MARKS.contains(argument) || argument.starts_with("2>"))
+    }
+}
+
+impl fmt::Display for Command {
+    /// The command as it could be typed into a shell.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&shell_words::join(&self.argv))
+    }
+}
+
+/// One parameter of a command and the values it takes: `threads=1,2,4` or
+/// `size=1..8`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sweep {
+    /// Written as `{name}` in the command.
+    pub name: String,
+    /// Values in the order given.
+    pub values: Vec<String>,
+}
+
+/// Why a sweep could not be read or used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SweepError {
+    /// Not `NAME=VALUES`.
+    #[error("'{0}' is not NAME=VALUE,VALUE,… such as threads=1,2,4")]
+    NotASweep(String),
+    /// A range that is not two whole numbers, the lower first.
+    #[error("'{0}' is not a range such as 1..8")]
+    BadRange(String),
+    /// A command does not mention the parameter.
+    #[error("the command '{command}' does not use the parameter {{{name}}}")]
+    Unused {
+        /// The parameter.
+        name: String,
+        /// The command.
+        command: String,
+    },
+}
+
+/// Longest range that is written out.
+const LONGEST_RANGE: i64 = 1000;
+
+impl std::str::FromStr for Sweep {
+    type Err = SweepError;
+
+    fn from_str(text: &str) -> Result<Self, SweepError> {
+        let bad = || SweepError::NotASweep(text.to_owned());
+        let (name, values) = text.split_once('=').ok_or_else(bad)?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if name.is_empty() || !name.chars().all(is_name) {
+            return Err(bad());
+        }
+        let values = match values.split_once("..") {
+            Some((low, high)) => range(low, high.trim_start_matches('='))
+                .ok_or_else(|| SweepError::BadRange(values.to_owned()))?,
+            None => values.split(',').map(str::to_owned).collect(),
+        };
+        if values.iter().any(String::is_empty) {
+            return Err(bad());
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            values,
+        })
+    }
+}
+
+fn range(low: &str, high: &str) -> Option<Vec<String>> {
+    let (low, high) = (low.parse::<i64>().ok()?, high.parse::<i64>().ok()?);
+    let length = high.checked_sub(low)?;
+    (0..=LONGEST_RANGE)
+        .contains(&length)
+        .then(|| (low..=high).map(|n| n.to_string()).collect())
+}
+
+impl Sweep {
+    /// All combinations of the parameters' values put into a command line:
+    /// what was chosen, such as `threads=2`, and the line.
+    ///
+    /// # Errors
+    /// [`SweepError::Unused`] where the line does not name a parameter.
+    pub fn expand(sweeps: &[Self], line: &str) -> Result<Vec<(String, String)>, SweepError> {
+        let mut expanded = vec![(String::new(), line.to_owned())];
+        for sweep in sweeps {
+            let mark = format!("{{{}}}", sweep.name);
+            if !line.contains(&mark) {
+                return Err(SweepError::Unused {
+                    name: sweep.name.clone(),
+                    command: line.to_owned(),
+                });
+            }
+            expanded = expanded
+                .iter()
+                .flat_map(|(label, line)| {
+                    let mark = &mark;
+                    sweep.values.iter().map(move |value| {
+                        let comma = if label.is_empty() { "" } else { "," };
+                        (
+                            format!("{label}{comma}{}={value}", sweep.name),
+                            line.replace(mark, value),
+                        )
+                    })
+                })
+                .collect();
+        }
+        Ok(expanded)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[track_caller]
+    fn check(line: &str, argv: &[&str]) {
+        let command = Command::from_line(line).unwrap();
+        assert_eq!(command.argv(), argv);
+        assert_eq!(Command::from_line(&command.to_string()).unwrap(), command);
+    }
+
+    #[test]
+    fn lines_are_split_like_a_shell_would() {
+        check("xz -9 'my file'", &["xz", "-9", "my file"]);
+        check("a \"b c\"d e\\ f", &["a", "b cd", "e f"]);
+        check("grep '|' x", &["grep", "|", "x"]);
+        assert_eq!(Command::from_line(" "), Err(CommandError::Empty));
+        assert!(matches!(
+            Command::from_line("a 'b"),
+            Err(CommandError::Quote(_))
+        ));
+        assert!(Command::from_argv(vec!["a\0b".into()]).is_err());
+    }
+
+    #[test]
+    fn shell_characters_are_noticed() {
+        let marks = |line: &str| {
+            let command = Command::from_line(line).unwrap();
+            command.shell_characters().map(str::to_owned)
+        };
+        assert_eq!(marks("a | b").as_deref(), Some("|"));
+        assert_eq!(marks("a > b").as_deref(), Some(">"));
+        assert_eq!(marks("a b"), None);
+    }
+
+    #[test]
+    fn sweeps_multiply() {
+        let sweeps: Vec<Sweep> = ["t=1,2", "s=5..6"]
+            .iter()
+            .map(|s| s.parse().unwrap())
+            .collect();
+        let lines = Sweep::expand(&sweeps, "p -t {t} -s {s}").unwrap();
+        let lines: Vec<&str> = lines.iter().map(|(_, line)| line.as_str()).collect();
+        assert_eq!(
+            lines,
+            ["p -t 1 -s 5", "p -t 1 -s 6", "p -t 2 -s 5", "p -t 2 -s 6"]
+        );
+        assert!(Sweep::expand(&sweeps, "p {t}").is_err());
+        for bad in ["", "t", "t=", "=1", "t=1,,2", "t=9..1", "t=a..b", "t t=1"] {
+            assert!(bad.parse::<Sweep>().is_err(), "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC{0,40}") {
+            if let Ok(command) = Command::from_line(&text) {
+                prop_assert_eq!(Command::from_line(&command.to_string()).unwrap(), command);
+            }
+            let _ = text.parse::<Sweep>();
+        }
+    }
+}

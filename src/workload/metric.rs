@@ -1,0 +1,414 @@
+//! What is read off a run as its cost.
+//!
+//! Lower is better for a cost. A rate is inverted, so that ratios of costs
+//! always mean the same: below 1 is better. A metric that a run does not give
+//! is an error of that run, never 0.
+
+use std::fmt;
+use std::str::FromStr;
+
+use regex_lite::Regex;
+
+/// Which direction of a figure is good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    /// A cost: time, memory, errors.
+    Lower,
+    /// A rate or a score.
+    Higher,
+}
+
+/// A figure of a run.
+#[derive(Debug, Clone)]
+pub enum Metric {
+    /// Wall-clock time of the whole process tree, seconds.
+    Wall,
+    /// CPU time in user mode, seconds.
+    User,
+    /// CPU time in the kernel, seconds.
+    System,
+    /// User and system time together, seconds.
+    Cpu,
+    /// Largest resident set of any process of the tree, bytes.
+    MaxRss,
+    /// Core cycles in user mode and, where permitted, the kernel.
+    Cycles,
+    /// Instructions, likewise.
+    Instructions,
+    /// The first group of a regular expression in the program's output.
+    Regex(Regex, Better),
+    /// A number at a path of the JSON document that the program prints.
+    Json(JsonPath, Better),
+}
+
+/// A path such as `.summary.rates[0]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JsonPath {
+    text: String,
+    steps: Vec<Step>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// Why a metric's name could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MetricError {
+    /// No metric has this name.
+    #[error(
+        "'{0}' is not a metric (known: wall, user, system, cpu, max-rss, cycles, instructions, 'regex:… higher|lower', 'json:.path higher|lower')"
+    )]
+    Unknown(String),
+    /// The direction is missing.
+    #[error("'{0}' must end with the word higher or lower: which is better?")]
+    NoDirection(String),
+    /// The regular expression is not one.
+    #[error("'{text}': {reason}")]
+    Regex {
+        /// The metric.
+        text: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The JSON path is not one.
+    #[error("'{0}': a path looks like .summary.rates[0]")]
+    Path(String),
+}
+
+/// Why a run has no reading.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Reading {
+    /// The run did not report this figure.
+    #[error("{0} is not available on this machine")]
+    Unavailable(String),
+    /// The regular expression matches nowhere in the output.
+    #[error("the metric '{0}' matches nothing in the program's output")]
+    NoMatch(String),
+    /// What matched is not a number.
+    #[error("the metric '{metric}' found '{found}', which is not a number")]
+    NotANumber {
+        /// The metric.
+        metric: String,
+        /// What was found.
+        found: String,
+    },
+    /// The output is not JSON.
+    #[error("the metric '{metric}' needs JSON on standard output: {reason}")]
+    NotJson {
+        /// The metric.
+        metric: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A cost has no logarithm and no ratio.
+    #[error("the metric '{metric}' read {value}; it must be above 0 to be compared as a ratio")]
+    NotPositive {
+        /// The metric.
+        metric: String,
+        /// What was read.
+        value: String,
+    },
+}
+
+/// The figures of a run that metrics can be read from.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Measured<'a> {
+    /// Seconds.
+    pub wall_s: f64,
+    /// Seconds.
+    pub user_s: Option<f64>,
+    /// Seconds.
+    pub sys_s: Option<f64>,
+    /// Bytes.
+    pub max_rss_bytes: Option<u64>,
+    /// Core cycles.
+    pub cycles: Option<u64>,
+    /// Instructions.
+    pub instructions: Option<u64>,
+    /// Standard output, then standard error, where they were kept.
+    pub output: Option<&'a [u8]>,
+}
+
+impl Metric {
+    /// Must the program's output be kept to read this?
+    #[must_use]
+    pub const fn needs_output(&self) -> bool {
+        matches!(self, Self::Regex(..) | Self::Json(..))
+    }
+
+    /// Which direction is good.
+    #[must_use]
+    pub const fn better(&self) -> Better {
+        match self {
+            Self::Regex(_, better) | Self::Json(_, better) => *better,
+            _ => Better::Lower,
+        }
+    }
+
+    /// Unit of the value, empty where the program defines it.
+    #[must_use]
+    pub const fn unit(&self) -> &'static str {
+        match self {
+            Self::Wall | Self::User | Self::System | Self::Cpu => "s",
+            Self::MaxRss => "bytes",
+            Self::Cycles => "cycles",
+            Self::Instructions => "instructions",
+            Self::Regex(..) | Self::Json(..) => "",
+        }
+    }
+
+    /// Reads the figure off a run: a finite number above 0.
+    ///
+    /// # Errors
+    /// [`Reading`] says why there is none.
+    pub fn read(&self, run: &Measured<'_>) -> Result<f64, Reading> {
+        let available =
+            |value: Option<f64>| value.ok_or_else(|| Reading::Unavailable(self.to_string()));
+        let whole = |value: Option<u64>| available(value.map(|v| v as f64));
+        let value = match self {
+            Self::Wall => run.wall_s,
+            Self::User => available(run.user_s)?,
+            Self::System => available(run.sys_s)?,
+            Self::Cpu => available(run.user_s.zip(run.sys_s).map(|(u, s)| u + s))?,
+            Self::MaxRss => whole(run.max_rss_bytes)?,
+            Self::Cycles => whole(run.cycles)?,
+            Self::Instructions => whole(run.instructions)?,
+            Self::Regex(regex, _) => self.read_regex(regex, run)?,
+            Self::Json(path, _) => self.read_json(path, run)?,
+        };
+        if value > 0.0 && value.is_finite() {
+            return Ok(value);
+        }
+        Err(Reading::NotPositive {
+            metric: self.to_string(),
+            value: value.to_string(),
+        })
+    }
+
+    /// The cost that goes with a value: the value itself, or its inverse
+    /// where higher is better.
+    #[must_use]
+    pub fn cost(&self, value: f64) -> f64 {
+        match self.better() {
+            Better::Lower => value,
+            Better::Higher => 1.0 / value,
+        }
+    }
+
+    fn output<'a>(&self, run: &Measured<'a>) -> Result<std::borrow::Cow<'a, str>, Reading> {
+        run.output
+            .map(String::from_utf8_lossy)
+            .ok_or_else(|| Reading::Unavailable(self.to_string()))
+    }
+
+    fn read_regex(&self, regex: &Regex, run: &Measured<'_>) -> Result<f64, Reading> {
+        let output = self.output(run)?;
+        let found = regex
+            .captures(&output)
+            .and_then(|captures| captures.get(1).or_else(|| captures.get(0)))
+            .ok_or_else(|| Reading::NoMatch(self.to_string()))?
+            .as_str()
+            .to_owned();
+        parse_number(&found).ok_or_else(|| Reading::NotANumber {
+            metric: self.to_string(),
+            found,
+        })
+    }
+
+    fn read_json(&self, path: &JsonPath, run: &Measured<'_>) -> Result<f64, Reading> {
+        let output = self.output(run)?;
+        let mut documents = serde_json::Deserializer::from_str(&output).into_iter();
+        let document: serde_json::Value = documents
+            .next()
+            .unwrap_or(Ok(serde_json::Value::Null))
+            .map_err(|error| Reading::NotJson {
+            metric: self.to_string(),
+            reason: error.to_string(),
+        })?;
+        let found = path
+            .follow(&document)
+            .ok_or_else(|| Reading::NoMatch(self.to_string()))?;
+        let number = found
+            .as_f64()
+            .or_else(|| found.as_str().and_then(parse_number));
+        number.ok_or_else(|| Reading::NotANumber {
+            metric: self.to_string(),
+            found: found.to_string(),
+        })
+    }
+}
+
+/// A number as programs print it: `1234.5`, `1,234.5`, `1.2e3`.
+fn parse_number(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let plain: String = text.chars().filter(|&c| c != ',' && c != '_').collect();
+    plain.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+impl JsonPath {
+    fn parse(text: &str) -> Option<Self> {
+        let mut steps = Vec::new();
+        for part in text.strip_prefix('.')?.split('.') {
+            let (key, indices) = match part.find('[') {
+                Some(at) => part.split_at(at),
+                None => (part, ""),
+            };
+            if !key.is_empty() {
+                steps.push(Step::Key(key.to_owned()));
+            }
+            for index in indices.split_terminator(']') {
+                steps.push(Step::Index(index.strip_prefix('[')?.parse().ok()?));
+            }
+            if part.is_empty() {
+                return None;
+            }
+        }
+        Some(Self {
+            text: text.to_owned(),
+            steps,
+        })
+    }
+
+    fn follow<'a>(&self, document: &'a serde_json::Value) -> Option<&'a serde_json::Value> {
+        self.steps
+            .iter()
+            .try_fold(document, |value, step| match step {
+                Step::Key(key) => value.get(key),
+                Step::Index(index) => value.get(index),
+            })
+    }
+}
+
+impl FromStr for Metric {
+    type Err = MetricError;
+
+    fn from_str(text: &str) -> Result<Self, MetricError> {
+        let text = text.trim();
+        if let Some(rest) = text.strip_prefix("regex:") {
+            let (pattern, better) = direction(text, rest)?;
+            let regex = Regex::new(pattern).map_err(|error| MetricError::Regex {
+                text: text.to_owned(),
+                reason: error.to_string(),
+            })?;
+            return Ok(Self::Regex(regex, better));
+        }
+        if let Some(rest) = text.strip_prefix("json:") {
+            let (path, better) = direction(text, rest)?;
+            let path = JsonPath::parse(path).ok_or_else(|| MetricError::Path(text.to_owned()))?;
+            return Ok(Self::Json(path, better));
+        }
+        Ok(match text {
+            "wall" | "time" => Self::Wall,
+            "user" => Self::User,
+            "system" | "sys" => Self::System,
+            "cpu" => Self::Cpu,
+            "max-rss" => Self::MaxRss,
+            "cycles" => Self::Cycles,
+            "instructions" => Self::Instructions,
+            _ => return Err(MetricError::Unknown(text.to_owned())),
+        })
+    }
+}
+
+fn direction<'a>(text: &str, rest: &'a str) -> Result<(&'a str, Better), MetricError> {
+    let missing = || MetricError::NoDirection(text.to_owned());
+    let (head, word) = rest.rsplit_once(char::is_whitespace).ok_or_else(missing)?;
+    let better = match word {
+        "higher" => Better::Higher,
+        "lower" => Better::Lower,
+        _ => return Err(missing()),
+    };
+    Ok((head.trim_end(), better))
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = match self.better() {
+            Better::Lower => "lower",
+            Better::Higher => "higher",
+        };
+        match self {
+            Self::Wall => out.write_str("wall"),
+            Self::User => out.write_str("user"),
+            Self::System => out.write_str("system"),
+            Self::Cpu => out.write_str("cpu"),
+            Self::MaxRss => out.write_str("max-rss"),
+            Self::Cycles => out.write_str("cycles"),
+            Self::Instructions => out.write_str("instructions"),
+            Self::Regex(regex, _) => write!(out, "regex:{regex} {word}"),
+            Self::Json(path, _) => write!(out, "json:{} {word}", path.text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[track_caller]
+    fn check(metric: &str, output: &str, expected: Result<f64, &str>) {
+        let metric: Metric = metric.parse().unwrap();
+        let run = Measured {
+            output: Some(output.as_bytes()),
+            ..Measured::default()
+        };
+        match (metric.read(&run), expected) {
+            (Ok(value), Ok(wanted)) => assert!((value - wanted).abs() < 1e-9, "{value}"),
+            (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
+            (got, wanted) => panic!("{got:?} instead of {wanted:?}"),
+        }
+    }
+
+    #[test]
+    fn figures_in_the_output() {
+        check("regex:(\\d+) req/s higher", "did 1250 req/s", Ok(1250.0));
+        check("regex:rate=([\\d,.]+) higher", "rate=1,250.5\n", Ok(1250.5));
+        check("regex:score \\d+ lower", "score 7", Err("not a number"));
+        check("regex:x(\\d+) lower", "nothing", Err("matches nothing"));
+        check("regex:x(\\d+) lower", "x0", Err("above 0"));
+        check("json:.a.b[1] lower", r#"{"a":{"b":[1,2.5]}}"#, Ok(2.5));
+        check("json:.a higher", r#"{"a":"3e2"} trailing"#, Ok(300.0));
+        check("json:.c higher", r#"{"a":1}"#, Err("matches nothing"));
+        check("json:.a higher", "not json", Err("needs JSON"));
+        check("cycles", "", Err("not available"));
+    }
+
+    #[test]
+    fn rates_are_inverted() {
+        let rate: Metric = "regex:(\\d+) higher".parse().unwrap();
+        assert!((rate.cost(4.0) - 0.25).abs() < 1e-12);
+        let time: Metric = "wall".parse().unwrap();
+        assert!((time.cost(4.0) - 4.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn bad_metrics_are_named() {
+        let error = |text: &str| text.parse::<Metric>().unwrap_err().to_string();
+        assert!(error("speed").contains("'speed' is not a metric"));
+        assert!(error("regex:(\\d+)").contains("higher or lower"));
+        assert!(error("regex:( higher").contains("regex:("));
+        assert!(error("json:a lower").contains(".summary.rates[0]"));
+        assert!(error("json:.a[x] lower").contains("a path"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "(regex:|json:)?\\PC{0,30}( higher| lower)?") {
+            if let Ok(metric) = text.parse::<Metric>() {
+                prop_assert!(metric.to_string().parse::<Metric>().is_ok());
+            }
+        }
+
+        #[test]
+        fn any_output_is_read_or_refused(output in "\\PC{0,60}") {
+            let run = Measured { output: Some(output.as_bytes()), ..Measured::default() };
+            for metric in ["regex:(\\S+) lower", "json:.a[0].b higher"] {
+                let _ = metric.parse::<Metric>().unwrap().read(&run);
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What is run: the command, its surroundings, when it counts as a success,
+//! and what is read off a run as its cost.
+//!
+//! Values only: nothing is started here, no file opened.
+
+mod command;
+mod metric;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use command::{Command, CommandError, Sweep, SweepError};
+pub use metric::{Better, Measured, Metric, MetricError, Reading};
+
+/// Which ways of ending count as success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SuccessRule {
+    /// Exit status 0 only.
+    #[default]
+    Zero,
+    /// Any exit status; a signal or a timeout still fails.
+    AnyStatus,
+}
+
+/// A command with everything that belongs to running it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workload {
+    /// What is measured.
+    pub command: Command,
+    /// Run before every run, unmeasured and unplaced.
+    pub prepare: Option<Command>,
+    /// Run after every run, unmeasured and unplaced.
+    pub cleanup: Option<Command>,
+    /// Standard input; `None` for nothing.
+    pub input: Option<PathBuf>,
+    /// Added to the inherited environment.
+    pub environment: Vec<(String, String)>,
+    /// A run that takes longer is killed with its whole process tree.
+    pub timeout: Option<Duration>,
+    /// What counts as success.
+    pub success: SuccessRule,
+}
+
+impl Workload {
+    /// A command with nothing on standard input and no other wishes.
+    #[must_use]
+    pub const fn new(command: Command) -> Self {
+        Self {
+            command,
+            prepare: None,
+            cleanup: None,
+            input: None,
+            environment: Vec::new(),
+            timeout: None,
+            success: SuccessRule::Zero,
+        }
+    }
+}
