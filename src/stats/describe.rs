@@ -132,6 +132,45 @@ pub fn robust_sd(values: &[f64]) -> f64 {
     1.4826 * quantile(&distances, 0.5)
 }
 
+/// Weighted location that values far from the bulk pull little: an
+/// M-estimate with Cauchy weights `1 / (1 + (distance / scale)²)`, from the
+/// weighted median (Huber and Ronchetti 2009, section 4.8). NaN of nothing.
+#[must_use]
+pub fn robust_location(values: &[f64], weights: &[f64], scale: f64) -> f64 {
+    let mut centre = weighted_median(values, weights);
+    if scale <= 0.0 {
+        return centre;
+    }
+    for _ in 0..8 {
+        let (sum, total) = values.iter().zip(weights).fold((0.0, 0.0), |acc, (v, w)| {
+            let distance = (v - centre) / scale;
+            let pull = w / (1.0 + distance * distance);
+            (acc.0 + pull * v, acc.1 + pull)
+        });
+        centre = sum / total;
+    }
+    centre
+}
+
+/// The value at which half of the weight is reached; NaN of nothing.
+fn weighted_median(values: &[f64], weights: &[f64]) -> f64 {
+    let mut pairs: Vec<(f64, f64)> = values
+        .iter()
+        .copied()
+        .zip(weights.iter().copied())
+        .collect();
+    pairs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let half = 0.5 * weights.iter().sum::<f64>();
+    let mut reached = 0.0;
+    for (value, weight) in pairs {
+        reached += weight;
+        if reached >= half {
+            return value;
+        }
+    }
+    f64::NAN
+}
+
 pub(super) fn count(values: &[f64]) -> f64 {
     values.len() as f64
 }
@@ -166,6 +205,15 @@ mod tests {
         check(described.iqr, 1.5);
         assert_eq!(describe(&[]), None);
         check(robust_sd(&[1.0, 2.0, 3.0, 4.0, 100.0]), 1.4826);
+    }
+
+    #[test]
+    fn a_wild_value_pulls_little() {
+        let values = [1.0, 1.1, 0.9, 1.05, 9.0];
+        let location = robust_location(&values, &[1.0; 5], 0.2);
+        assert!((location - 1.01).abs() < 0.03, "{location}");
+        check(robust_location(&values, &[1.0; 5], 0.0), 1.05);
+        assert!(robust_location(&[], &[], 1.0).is_nan());
     }
 
     #[test]

@@ -2,14 +2,13 @@
 //!
 //! Each round runs every surviving arm and the baseline in random-order
 //! blocks, scores the arms by all blocks they ran in, and keeps the better
-//! half (Karnin, Koren and Somekh 2013). Arms are compared only within blocks,
-//! so a drifting machine favours none. Screening has no error guarantee; what
+//! half (Karnin, Koren and Somekh 2013, with as many blocks in each round). Runs are compared with their
+//! neighbours in time, so a drifting machine favours none. Screening has no error guarantee; what
 //! it keeps is confirmed on fresh blocks, and its own estimates are never
 //! printed as results (the best of 20 equal arms looks 2 to 10 % better than
 //! it is).
 
-use super::describe::quantile;
-use super::paired::Paired;
+use super::describe::{quantile, robust_location};
 use super::weights;
 
 /// Arms that reach the confirmation, beside the baseline.
@@ -17,22 +16,26 @@ pub const FINALISTS: usize = 3;
 /// From this many arms on, the baseline included, screening comes first.
 pub const FROM_ARMS: usize = 8;
 /// Share of the budget that screening takes.
-pub const BUDGET_SHARE: f64 = 0.4;
+pub const BUDGET_SHARE: f64 = 0.55;
+/// Least blocks of a round.
+pub const LEAST_BLOCKS: usize = 2;
 
-/// Responses of the screening: one row per block, `None` for arms that had
-/// been eliminated.
-pub type ScreeningRows = [Vec<Option<f64>>];
+/// Runs on either side in time that tell the level of the moment.
+const NEIGHBOURS: usize = 3;
+/// Distances beyond so many medians of them lose their pull.
+const PULL: f64 = 2.0;
 
-/// Number of rounds that reduce `challengers` to the finalists.
+/// One run of the screening: its arm and `ln(cost)`.
+pub type ScreeningRun = (usize, f64);
+
+/// Arms beside the baseline in each round until the finalists are left: 63,
+/// 32, 16, 8, 4. Every round gets as many blocks as any other, so that most
+/// runs go where most arms are still to be told apart.
 #[must_use]
-pub fn rounds(challengers: usize) -> usize {
-    let mut left = challengers;
-    let mut rounds = 0;
-    while left > FINALISTS {
-        left = survivors(left);
-        rounds += 1;
-    }
-    rounds
+pub fn rounds(challengers: usize) -> Vec<usize> {
+    std::iter::successors(Some(challengers), |&left| Some(survivors(left)))
+        .take_while(|&left| left > FINALISTS)
+        .collect()
 }
 
 /// How many of `challengers` survive a round.
@@ -42,41 +45,53 @@ pub fn survivors(challengers: usize) -> usize {
 }
 
 /// The better part of `open` (arms other than the baseline) after a round,
-/// best first.
+/// best first. `runs` are all runs of the screening so far in time order.
 #[must_use]
-pub fn select(rows: &ScreeningRows, baseline: usize, open: &[usize]) -> Vec<usize> {
-    let mut scored: Vec<(f64, usize)> = scores(rows, baseline, open);
+pub fn select(runs: &[ScreeningRun], open: &[usize]) -> Vec<usize> {
+    let mut scored: Vec<(f64, usize)> = scores(runs, open);
     scored.sort_by(|a, b| a.0.total_cmp(&b.0));
     scored.truncate(survivors(open.len()));
     scored.into_iter().map(|(_, arm)| arm).collect()
 }
 
-/// Each arm's typical distance from the middle of its block (lower is
-/// better), loaded blocks counting less.
-fn scores(rows: &ScreeningRows, baseline: usize, open: &[usize]) -> Vec<(f64, usize)> {
-    let middles: Vec<f64> = rows
+/// Each arm's typical distance from the level of the moment (lower is
+/// better), runs under load counting less. A block of many arms takes long
+/// and the machine moves meanwhile: the level is that of the neighbours in
+/// time, which the random order makes a fair mixture of arms.
+fn scores(runs: &[ScreeningRun], open: &[usize]) -> Vec<(f64, usize)> {
+    let levels: Vec<f64> = (0..runs.len()).map(|at| level_around(runs, at)).collect();
+    let weights = weights::from_levels(&levels);
+    let sizes: Vec<f64> = runs
         .iter()
-        .map(|row| {
-            let present: Vec<f64> = open
-                .iter()
-                .chain(std::iter::once(&baseline))
-                .filter_map(|&arm| row[arm])
-                .collect();
-            quantile(&present, 0.5)
-        })
+        .zip(&levels)
+        .map(|(r, l)| (r.1 - l).abs())
         .collect();
-    let weights = weights::from_levels(&middles);
+    let scale = PULL * quantile(&sizes, 0.5);
     open.iter()
         .map(|&arm| {
-            let (distances, counts) = rows
+            let (distances, counts): (Vec<f64>, Vec<f64>) = runs
                 .iter()
-                .zip(&middles)
+                .zip(&levels)
                 .zip(&weights)
-                .filter_map(|((row, middle), weight)| Some((row[arm]? - middle, *weight)))
+                .filter(|((run, _), _)| run.0 == arm)
+                .map(|((run, level), weight)| (run.1 - level, *weight))
                 .unzip();
-            (Paired::weighted(distances, counts).estimate(), arm)
+            (robust_location(&distances, &counts, scale), arm)
         })
         .collect()
+}
+
+/// Median of the neighbours in time, the run itself left out.
+fn level_around(runs: &[ScreeningRun], at: usize) -> f64 {
+    let from = at
+        .saturating_sub(NEIGHBOURS)
+        .min(runs.len().saturating_sub(2 * NEIGHBOURS + 1));
+    let to = (from + 2 * NEIGHBOURS + 1).min(runs.len());
+    let around: Vec<f64> = (from..to)
+        .filter(|&other| other != at)
+        .map(|other| runs[other].1)
+        .collect();
+    quantile(&around, 0.5)
 }
 
 #[cfg(test)]
@@ -85,33 +100,42 @@ mod tests {
 
     #[test]
     fn rounds_and_survivors() {
-        assert_eq!(rounds(3), 0);
-        assert_eq!(rounds(7), 2);
-        assert_eq!(rounds(20), 3);
-        assert_eq!(rounds(63), 5);
+        assert_eq!(rounds(3), Vec::<usize>::new());
+        assert_eq!(rounds(7), [7, 4]);
+        assert_eq!(rounds(20), [20, 10, 5]);
+        assert_eq!(rounds(63), [63, 32, 16, 8, 4]);
         assert_eq!(survivors(7), 4);
         assert_eq!(survivors(4), 3);
         assert_eq!(survivors(2), 2);
     }
 
-    #[test]
-    fn the_best_arms_survive_a_drift() {
-        let rows: Vec<Vec<Option<f64>>> = (0..6)
-            .map(|block| {
-                let drift = f64::from(block) * 0.5;
-                let arms = (0..8).map(|arm| Some(drift + f64::from(arm) * 0.01));
-                arms.collect()
-            })
-            .collect();
-        assert_eq!(select(&rows, 7, &[6, 5, 4, 3, 2, 1, 0]), [0, 1, 2, 3]);
+    /// Eight blocks of eight arms, each arm 4 % slower than the one before,
+    /// on a machine that slows down by 2 % with every run.
+    fn drifting() -> Vec<ScreeningRun> {
+        use rand::{SeedableRng, seq::SliceRandom};
+        let mut chance = rand_chacha::ChaCha8Rng::seed_from_u64(5);
+        let mut runs = Vec::new();
+        for _ in 0..8 {
+            let mut order: Vec<usize> = (0..8).collect();
+            order.shuffle(&mut chance);
+            for arm in order {
+                let drift = 0.02 * runs.len() as f64;
+                runs.push((arm, drift + 0.04 * arm as f64));
+            }
+        }
+        runs
     }
 
     #[test]
-    fn eliminated_arms_do_not_disturb() {
-        let rows = vec![
-            vec![Some(0.0), Some(0.1), Some(9.0), Some(0.05)],
-            vec![Some(1.0), Some(1.1), None, Some(1.05)],
-        ];
-        assert_eq!(select(&rows, 3, &[1, 0]), [0, 1]);
+    fn the_best_arms_survive_a_drift() {
+        let mut kept = select(&drifting(), &[7, 6, 5, 4, 3, 2, 1, 0]);
+        kept.sort_unstable();
+        assert_eq!(kept, [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn few_runs_do_not_panic() {
+        assert_eq!(select(&[(0, 0.1), (1, 0.2)], &[1, 0]), [0, 1]);
+        assert_eq!(select(&[], &[]), Vec::<usize>::new());
     }
 }

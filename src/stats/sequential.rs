@@ -77,7 +77,7 @@ impl GroupSequential {
         let increment = (self.spending.spent(t) - self.spent).max(0.0);
         self.spent += increment;
         if self.going_on.is_empty() {
-            let bound = normal::upper_quantile(0.5 * increment.max(1e-300));
+            let bound = normal::upper_quantile(0.5 * increment.max(f64::MIN_POSITIVE));
             self.going_on = simpson(bound, 1.0)
                 .map(|(s, weight)| (s, weight * normal::density(s)))
                 .collect();

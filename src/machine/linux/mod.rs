@@ -1,1 +1,505 @@
 //! The Linux host.
+//!
+//! One command at a time, in a process group of its own, started with its
+//! mask in place, watched until the last process of its tree has ended. No
+//! thread of pinwise runs beside it: pinwise sleeps in one `ppoll`.
+
+mod capture;
+mod counters;
+mod guardian;
+mod host;
+mod hypervisor;
+mod output;
+mod spawn;
+mod supervise;
+mod sys;
+mod tree;
+mod usage;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+pub use capture::{CaptureReadError, capture_folder, capture_host};
+pub use host::{HostFacts, read_host_facts};
+
+use counters::Counters;
+use guardian::{Guardian, MARK};
+use output::Streams;
+use spawn::{Child, ChildPlan, FindError, Spawner, Step};
+use usage::{Meter, Throttle};
+
+use super::{End, Machine, MachineError, Output, Request, Run, Usage};
+use crate::placement::{MemoryBinding, MemoryPolicy};
+use crate::topology::{CpuSet, Topology, Warning};
+use crate::workload::{Command, Workload};
+
+/// Environment variable whose length varies from run to run.
+const PADDING: &str = "PINWISE_PADDING";
+
+/// The host that this process runs on.
+pub struct LinuxMachine {
+    topology: Topology,
+    warnings: Vec<Warning>,
+    spawner: Spawner,
+    guardian: Guardian,
+    signals: OwnedFd,
+    signals_before: libc::sigset_t,
+    environment: BTreeMap<String, CString>,
+    search_path: String,
+    programs: BTreeMap<String, CString>,
+    streams: Streams,
+    counters: Counters,
+    meter: Meter,
+    throttle: Option<Throttle>,
+    disturbance: Option<usage::Disturbance>,
+    /// Processes that `--prepare` left running on purpose.
+    helpers: BTreeSet<libc::pid_t>,
+    mark: String,
+}
+
+impl std::fmt::Debug for LinuxMachine {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("LinuxMachine").finish_non_exhaustive()
+    }
+}
+
+impl LinuxMachine {
+    /// Makes the host ready to run commands: signals are taken by descriptor
+    /// until it is dropped, orphans become ours, and a guardian watches.
+    /// `insist_on_cycles`: count cycles even where that slows commands down.
+    ///
+    /// # Errors
+    /// [`MachineError`] where the system refuses something needed.
+    pub fn open(insist_on_cycles: bool) -> Result<Self, MachineError> {
+        let system = |action: &str| {
+            let action = action.to_owned();
+            move |error: io::Error| MachineError::System {
+                action,
+                reason: error.to_string(),
+            }
+        };
+        let (topology, warnings) = discover()?;
+        let mark = format!("{:016x}", sys::random_u64());
+        let guardian = Guardian::start(&mark).map_err(system("starting the guardian process"))?;
+        sys::become_subreaper().map_err(system("becoming the parent of orphans"))?;
+        let taken = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
+        let (signals, signals_before) =
+            sys::signal_descriptor(&taken).map_err(system("taking signals"))?;
+        let counters = Counters::open(insist_on_cycles);
+        let throttle = topology
+            .quota
+            .as_ref()
+            .and_then(|quota| Throttle::beside(&quota.source));
+        Ok(Self {
+            topology,
+            warnings,
+            spawner: Spawner::new().map_err(system("allocating a stack"))?,
+            guardian,
+            signals,
+            signals_before,
+            environment: inherited_environment(),
+            search_path: search_path(),
+            programs: BTreeMap::new(),
+            streams: Streams::new().map_err(system("making pipes"))?,
+            counters,
+            meter: Meter::new(),
+            throttle,
+            disturbance: None,
+            helpers: BTreeSet::new(),
+            mark,
+        })
+    }
+
+    fn program(&mut self, command: &Command) -> Result<CString, MachineError> {
+        let name = command.program();
+        if let Some(path) = self.programs.get(name) {
+            return Ok(path.clone());
+        }
+        let path = locate(command, &self.search_path)?;
+        self.programs.insert(name.to_owned(), path.clone());
+        Ok(path)
+    }
+
+    fn environment_of(&self, workload: Option<&Workload>, padding: usize) -> Vec<CString> {
+        let mut environment = self.environment.clone();
+        let added = workload.map_or(&[][..], |w| &w.environment);
+        for (name, value) in added {
+            if let Ok(entry) = CString::new(format!("{name}={value}")) {
+                environment.insert(name.clone(), entry);
+            }
+        }
+        let mark = CString::new(format!("{MARK}={}", self.mark));
+        let padding = CString::new(format!("{PADDING}={}", "x".repeat(padding)));
+        environment
+            .into_values()
+            .chain(mark)
+            .chain(padding)
+            .collect()
+    }
+
+    fn start(
+        &mut self,
+        command: &Command,
+        workload: Option<&Workload>,
+        padding: usize,
+        place: (&CpuSet, Option<&MemoryBinding>),
+        descriptors: [i32; 3],
+    ) -> Result<(Child, Duration), MachineError> {
+        let program = self.program(command)?;
+        let arguments = c_strings(command);
+        let environment = self.environment_of(workload, padding);
+        let nodes: CpuSet = place
+            .1
+            .map(|memory| memory.nodes.iter().copied().collect())
+            .unwrap_or_default();
+        let plan = ChildPlan {
+            program: &program,
+            arguments: &arguments,
+            environment: &environment,
+            descriptors,
+            cpus: place.0,
+            memory: place.1.map(|memory| policy_mode(memory, &nodes)),
+            signals: &self.signals_before,
+            slot: self.guardian.slot(),
+        };
+        let started = sys::monotonic();
+        let child = self
+            .spawner
+            .spawn(&plan)
+            .map_err(|(step, error)| start_error(step, &error, command, place.0, place.1))?;
+        Ok((child, started))
+    }
+
+    fn take_pending_interrupt(&self) -> bool {
+        let mut is_interrupted = false;
+        while let Some(signal) = sys::next_signal(&self.signals) {
+            is_interrupted |= signal != libc::SIGCHLD;
+        }
+        is_interrupted
+    }
+}
+
+impl Machine for LinuxMachine {
+    fn label(&self) -> String {
+        "local".to_owned()
+    }
+
+    fn is_simulated(&self) -> bool {
+        false
+    }
+
+    fn topology(&mut self) -> Result<(Topology, Vec<Warning>), MachineError> {
+        Ok((self.topology.clone(), self.warnings.clone()))
+    }
+
+    fn now(&self) -> Duration {
+        sys::monotonic()
+    }
+
+    fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
+        if self.take_pending_interrupt() {
+            return Err(MachineError::Interrupted);
+        }
+        let workload = request.workload;
+        let input = open_input(workload)?;
+        let descriptors =
+            self.streams
+                .prepare(input, &request.output)
+                .map_err(|(path, error)| MachineError::System {
+                    action: format!("creating {}", path.display()),
+                    reason: error.to_string(),
+                })?;
+        let before = self.counters.totals();
+        let (child, started) = self.start(
+            &workload.command,
+            Some(workload),
+            request.environment_padding,
+            (request.cpus, request.memory),
+            descriptors.numbers,
+        )?;
+        let granted = child.granted.clone();
+        let ended = self.supervise(
+            child.pid,
+            started,
+            workload.timeout,
+            request.count_threads_closely,
+        );
+        self.guardian
+            .slot()
+            .store(0, std::sync::atomic::Ordering::SeqCst);
+        let (output, stderr_tail) = self.streams.collect(&request.output, &descriptors);
+        let ended = ended?;
+        let counted = self.counters.totals().since(before);
+        let throttled = match &mut self.throttle {
+            Some(throttle) => throttle.since_last(),
+            None => Some(0),
+        };
+        let cpu_time = ended.user + ended.system;
+        if let Some(disturbance) = self.meter.after_run(cpu_time) {
+            self.disturbance = Some(disturbance);
+        }
+        let disturbance = self.disturbance;
+        Ok(Run {
+            user: Some(ended.user),
+            system: Some(ended.system),
+            max_rss_bytes: Some(ended.max_rss_bytes),
+            minor_faults: Some(ended.minor_faults),
+            major_faults: Some(ended.major_faults),
+            voluntary_switches: Some(ended.voluntary_switches),
+            involuntary_switches: Some(ended.involuntary_switches),
+            migrations: counted.migrations,
+            cycles: counted.cycles,
+            instructions: counted.instructions,
+            threads: ended.threads,
+            granted,
+            foreign_cpu: disturbance.map(|d| ended.wall.mul_f64(d.foreign)),
+            steal: disturbance.map(|d| ended.wall.mul_f64(d.steal)),
+            throttled,
+            output,
+            stderr_tail,
+            ..Run::of(ended.wall, ended.end)
+        })
+    }
+
+    fn run_helper(&mut self, role: &'static str, command: &Command) -> Result<(), MachineError> {
+        if self.take_pending_interrupt() {
+            return Err(MachineError::Interrupted);
+        }
+        let descriptors = self
+            .streams
+            .prepare(None, &Output::Discard)
+            .map_err(|(_, error)| MachineError::System {
+                action: "making pipes".to_owned(),
+                reason: error.to_string(),
+            })?;
+        let cpus = self.topology.allowed.clone();
+        let (child, _) = self.start(command, None, 0, (&cpus, None), descriptors.numbers)?;
+        let end = self.supervise_helper(child.pid)?;
+        let (_, stderr) = self.streams.collect(&Output::Discard, &descriptors);
+        if end == End::Status(0) {
+            return Ok(());
+        }
+        let how = match end {
+            End::Signal(signal) => format!("killed by signal {signal}"),
+            End::Status(status) => format!("exit status {status}"),
+            End::TimedOut | End::LeftBehind(_) => "it did not end".to_owned(),
+        };
+        let words = String::from_utf8_lossy(&stderr).trim().to_owned();
+        Err(MachineError::Helper {
+            role,
+            command: command.to_string(),
+            reason: if words.is_empty() {
+                how
+            } else {
+                format!("{how}: {words}")
+            },
+        })
+    }
+
+    fn usage(&mut self) -> Option<Usage> {
+        self.meter.usage()
+    }
+}
+
+impl Drop for LinuxMachine {
+    fn drop(&mut self) {
+        if !self.helpers.is_empty() {
+            guardian::end_marked(&format!("{MARK}={}", self.mark));
+        }
+        sys::restore_signal_mask(&self.signals_before);
+    }
+}
+
+/// Reads the topology of the host.
+///
+/// # Errors
+/// [`MachineError::System`] where not even the affinity mask can be read.
+pub fn discover() -> Result<(Topology, Vec<Warning>), MachineError> {
+    let capture = capture_host().map_err(|error| MachineError::System {
+        action: error.path,
+        reason: error.reason,
+    })?;
+    Ok(Topology::from_capture(&capture))
+}
+
+/// Replaces this process by a command on `cpus`: what it prints, how it ends
+/// and which signals it gets are its own affair from then on. Returns what the
+/// kernel granted through `granted` before that, and otherwise only errors.
+///
+/// # Errors
+/// [`MachineError`] says what the kernel refused.
+pub fn execute(
+    command: &Command,
+    cpus: &CpuSet,
+    memory: Option<&MemoryBinding>,
+    granted: impl FnOnce(&CpuSet),
+) -> MachineError {
+    let program = match locate(command, &search_path()) {
+        Ok(program) => program,
+        Err(error) => return error,
+    };
+    let refused = |step: Step, error: &io::Error| start_error(step, error, command, cpus, memory);
+    if let Err(error) = sys::set_affinity(cpus) {
+        return refused(Step::Affinity, &error);
+    }
+    match sys::affinity() {
+        Ok(got) => granted(&got),
+        Err(error) => return refused(Step::Affinity, &error),
+    }
+    if let Some(binding) = memory {
+        let nodes: CpuSet = binding.nodes.iter().copied().collect();
+        let (mode, nodes) = policy_mode(binding, &nodes);
+        if let Err(error) = sys::set_memory_policy(mode, nodes) {
+            return refused(Step::Memory, &error);
+        }
+    }
+    let error = spawn::replace(&program, &c_strings(command));
+    refused(Step::Execute, &error)
+}
+
+/// Time of day, RFC 3339 in UTC, to the second.
+#[must_use]
+pub fn time_of_day() -> String {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place where the wall clock is read"
+    )]
+    let now = SystemTime::now();
+    humantime::format_rfc3339_seconds(now).to_string()
+}
+
+/// A number that nobody could have foreseen.
+#[must_use]
+pub fn random_seed() -> u64 {
+    sys::random_u64()
+}
+
+fn locate(command: &Command, search_path: &str) -> Result<CString, MachineError> {
+    spawn::find_program(command.program(), search_path).map_err(|error| match error {
+        FindError::NotFound => MachineError::NotFound {
+            program: command.program().to_owned(),
+            hint: command.program().contains(' ').then(|| {
+                "it has a space in it: without quotes it would be a program with arguments"
+                    .to_owned()
+            }),
+        },
+        FindError::NotExecutable(reason) => MachineError::NotExecutable {
+            program: command.program().to_owned(),
+            reason,
+        },
+    })
+}
+
+fn c_strings(command: &Command) -> Vec<CString> {
+    let arguments = command.argv().iter();
+    arguments
+        .filter_map(|a| CString::new(a.as_str()).ok())
+        .collect()
+}
+
+fn policy_mode<'a>(memory: &MemoryBinding, nodes: &'a CpuSet) -> (libc::c_int, &'a CpuSet) {
+    const NO_NODES: &CpuSet = &CpuSet::new();
+    match memory.policy {
+        MemoryPolicy::Local => (libc::MPOL_LOCAL, NO_NODES),
+        MemoryPolicy::Bind => (libc::MPOL_BIND, nodes),
+        MemoryPolicy::Interleave => (libc::MPOL_INTERLEAVE, nodes),
+    }
+}
+
+fn start_error(
+    step: Step,
+    error: &io::Error,
+    command: &Command,
+    cpus: &CpuSet,
+    memory: Option<&MemoryBinding>,
+) -> MachineError {
+    let reason = error.to_string();
+    match step {
+        Step::Affinity => MachineError::Refused {
+            what: format!("CPUs {cpus} for '{command}'"),
+            reason: format!("{reason} (did a cpuset or CPU hotplug take them away?)"),
+        },
+        Step::Memory => MachineError::Refused {
+            what: format!(
+                "the memory policy {}",
+                memory.map_or("", |m| m.policy.name())
+            ),
+            reason,
+        },
+        Step::Execute if error.raw_os_error() == Some(libc::ENOEXEC) => {
+            MachineError::NotExecutable {
+                program: command.program().to_owned(),
+                reason: "it is neither a binary of this machine nor a script with #!".to_owned(),
+            }
+        }
+        Step::Execute => MachineError::NotExecutable {
+            program: command.program().to_owned(),
+            reason,
+        },
+        Step::Clone | Step::Descriptors => MachineError::System {
+            action: format!("starting '{command}'"),
+            reason,
+        },
+    }
+}
+
+fn open_input(workload: &Workload) -> Result<Option<File>, MachineError> {
+    let Some(path) = &workload.input else {
+        return Ok(None);
+    };
+    open_regular(path)
+        .map(Some)
+        .map_err(|error| MachineError::Input {
+            path: path.display().to_string(),
+            reason: error.to_string(),
+        })
+}
+
+fn open_regular(path: &Path) -> io::Result<File> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the Edge opens the command's input"
+    )]
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    Ok(file)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "commands are looked for where a shell would"
+)]
+fn search_path() -> String {
+    std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned())
+}
+
+fn inherited_environment() -> BTreeMap<String, CString> {
+    use std::os::unix::ffi::OsStrExt;
+    std::env::vars_os()
+        .filter_map(|(name, value)| {
+            let text = name.to_string_lossy().into_owned();
+            let mut entry = name.as_bytes().to_vec();
+            entry.push(b'=');
+            entry.extend_from_slice(value.as_bytes());
+            Some((text, CString::new(entry).ok()?))
+        })
+        .filter(|(name, _)| name != MARK && name != PADDING)
+        .collect()
+}
+
+/// CPU time of the machine at the start and the end of a wait; `None` where it
+/// is not told.
+#[must_use]
+pub fn watch_usage(wait: Duration) -> Option<(Usage, Usage)> {
+    let mut meter = Meter::new();
+    let before = meter.usage()?;
+    std::thread::sleep(wait);
+    Some((before, meter.usage()?))
+}

@@ -78,7 +78,9 @@ pub(super) fn parse(bytes: &[u8], arm: Option<u32>) -> Result<Series, BadLine> {
         let record = record.map_err(|error| (line, error.to_string()))?;
         let number = |column: usize| record.get(column)?.trim().parse::<f64>().ok();
         let is_wanted = match (arm, arms) {
-            (Some(wanted), Some(column)) => number(column).is_some_and(|n| n == f64::from(wanted)),
+            (Some(wanted), Some(column)) => {
+                number(column).is_some_and(|n| (n - f64::from(wanted)).abs() < 0.5)
+            }
             _ => true,
         };
         if !is_wanted {

@@ -1,0 +1,461 @@
+//! The command line as it is written: one table that parsing, `--help`, man
+//! pages, completions and the reference are made from.
+//!
+//! Nothing is interpreted here beyond the form of numbers, durations and
+//! shares; what needs the machine is resolved later.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use super::values::{parse_duration, parse_share};
+
+/// Finds out where threads should run, and proves it.
+#[derive(Debug, Parser)]
+#[command(
+    name = "pinwise",
+    version,
+    about = "Finds out how a machine's CPUs are wired and where threads should run, and proves it with statistics that hold on a noisy machine.",
+    after_help = "Examples:
+  pinwise topology
+  pinwise doctor
+  pinwise compare -- xz -T2 -k -c big.tar
+  pinwise compare --place os-default --place one-core -- ./prog
+  pinwise run --place one-per-core -- ./prog
+
+Exit status: 0 done; 1 a gate failed (--fail-if-slower); 2 error, or a command
+failed; 3 undecided (--require-verdict); 130 interrupted.",
+    disable_help_subcommand = true,
+    max_term_width = 80
+)]
+pub struct Cli {
+    /// Options of all commands.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options of all commands.
+#[derive(Debug, Args)]
+pub struct Global {
+    /// The machine to work on: `local`, `sim:DESCRIPTION` such as
+    /// 'sim:package:2 l3:2 core:4 pu:2', or `sim:FILE.toml`
+    #[arg(
+        long,
+        global = true,
+        value_name = "SPEC",
+        default_value = "local",
+        help_heading = "Global options"
+    )]
+    pub machine: String,
+    /// Where records are kept: `sqlite:PATH`, or `none`
+    /// [default: pinwise/pinwise.db in the user's data folder]
+    #[arg(
+        long,
+        global = true,
+        value_name = "STORE",
+        env = "PINWISE_STORE",
+        hide_env_values = true,
+        help_heading = "Global options"
+    )]
+    pub store: Option<String>,
+    /// What to print on standard output: text for people, or the record
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "text",
+        help_heading = "Global options"
+    )]
+    pub format: Format,
+    /// Colour; `auto` means on a terminal unless `NO_COLOR` is set
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Global options"
+    )]
+    pub color: ColorChoice,
+    /// No progress and no notes on standard error
+    #[arg(long, short, global = true, help_heading = "Global options")]
+    pub quiet: bool,
+}
+
+/// Format of standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// Exactly the stored record.
+    Json,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show how the CPUs are wired, as the system reports it
+    Topology(TopologyArgs),
+    /// Tell what on this machine would spoil a measurement
+    Doctor,
+    /// Compare placements of a command, or commands, or parameters
+    Compare(Box<CompareArgs>),
+    /// Run a command once, placed; signals and exit status pass through
+    Run(RunArgs),
+    /// Compare the default with itself: this machine's noise floor
+    Aa(Box<AaArgs>),
+    /// List stored records, newest first
+    History(HistoryArgs),
+    /// Show a stored record
+    Show(ShowArgs),
+    /// Write a stored record in another format
+    Export(ExportArgs),
+    /// Write man pages, completions or the command-line reference
+    #[command(hide = true)]
+    Generate(GenerateArgs),
+}
+
+/// `pinwise topology`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pinwise topology
+  pinwise topology --explain one-per-core
+  pinwise topology --from machine.xml --format json
+  pinwise --machine 'sim:package:2 l3:2 core:4 pu:2' topology")]
+pub struct TopologyArgs {
+    /// Read a machine from hwloc 2 XML, from a folder with its sys and proc,
+    /// or from a file written by --save
+    #[arg(long, value_name = "PATH")]
+    pub from: Option<PathBuf>,
+    /// Say what a placement stands for here and what other tools call it
+    #[arg(long, value_name = "PLACEMENT")]
+    pub explain: Option<String>,
+    /// Save what was read of this machine to a file that --from takes
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "explain"])]
+    pub save: Option<PathBuf>,
+}
+
+/// How long, how precise, how often: shared by all experiments.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "How long and how precise")]
+pub struct EffortArgs {
+    /// Time for everything, such as 500ms, 30s, 2m [default: 60s, unless
+    /// --max-runs is given]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub budget: Option<Duration>,
+    /// Runs per arm; when many arms are screened, an average over the arms
+    #[arg(long, value_name = "N")]
+    pub max_runs: Option<usize>,
+    /// Go on until every interval is within ± this share, such as 0.5%
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    pub precision: Option<f64>,
+    /// Smallest effect of interest: less than this is "the same"
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "1%")]
+    pub min_effect: f64,
+    /// Blocks thrown away at the start [default: 1, or 2 where the first was
+    /// slow]
+    #[arg(long, value_name = "N")]
+    pub warmup: Option<usize>,
+    /// Seed of the order of runs; repeats it [default: random, recorded]
+    #[arg(long, value_name = "SEED")]
+    pub seed: Option<u64>,
+    /// How blocks count: less under load (weighted), or all alike (rank)
+    #[arg(long, value_enum, value_name = "SCORE", default_value = "weighted")]
+    pub score: ScoreChoice,
+}
+
+/// How blocks count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ScoreChoice {
+    /// Blocks that ran under load count less.
+    Weighted,
+    /// All blocks count alike.
+    Rank,
+}
+
+/// How a command is run.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "How the command runs")]
+pub struct WorkloadArgs {
+    /// File for standard input of every run [default: nothing]
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+    /// Standard output and error: `discard`, `inherit`, or a folder that gets
+    /// two files per run
+    #[arg(long, value_name = "WHERE", default_value = "discard")]
+    pub output: String,
+    /// Run before every run, unmeasured
+    #[arg(long, value_name = "COMMAND")]
+    pub prepare: Option<String>,
+    /// Run after every run, unmeasured
+    #[arg(long, value_name = "COMMAND")]
+    pub cleanup: Option<String>,
+    /// Kill a run that takes longer; its arm then does not count
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub timeout: Option<Duration>,
+    /// Accept any exit status
+    #[arg(long)]
+    pub ignore_failure: bool,
+    /// Pass commands to a shell, so that pipes and redirections work
+    #[arg(long, value_name = "SHELL", num_args = 0..=1, require_equals = true, default_missing_value = "sh")]
+    pub shell: Option<String>,
+    /// Add to the environment of every run
+    #[arg(long = "env", value_name = "NAME=VALUE")]
+    pub environment: Vec<String>,
+    /// Fix the number of threads of OpenMP, Go, Rayon, Tokio, Java and BLAS
+    /// programs, whatever CPUs they see
+    #[arg(long, value_name = "N")]
+    pub threads_env: Option<usize>,
+}
+
+/// Files to write beside what is printed.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Results as files")]
+pub struct ResultArgs {
+    /// Write the record
+    #[arg(long, value_name = "FILE")]
+    pub export_json: Option<PathBuf>,
+    /// Write one line per run
+    #[arg(long, value_name = "FILE")]
+    pub export_csv: Option<PathBuf>,
+    /// Write a table
+    #[arg(long, value_name = "FILE")]
+    pub export_markdown: Option<PathBuf>,
+    /// Write the runs as hyperfine's --export-json does
+    #[arg(long, value_name = "FILE")]
+    pub export_hyperfine: Option<PathBuf>,
+    /// Label the record
+    #[arg(long = "tag", value_name = "TAG")]
+    pub tags: Vec<String>,
+}
+
+/// `pinwise compare`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pinwise compare -- xz -T2 -k -c big.tar
+  pinwise compare --place os-default --place one-core --place spread*2 -- ./prog
+  pinwise compare --command ./old --command ./new --fail-if-slower 2%
+  pinwise compare --parameter threads=1,2,4 'prog -t {threads}'
+  pinwise compare --metric 'regex:([0-9.]+) req/s higher' -- ./bench
+  pinwise compare --machine sim:machine.toml --seed 1 -- prog
+
+Placements: os-default, compact, one-per-core, one-per-llc, one-per-numa,
+spread, balanced, p-cores, e-cores, one-core, one-llc, one-numa, one-package
+(these four with :INDEX), cpu:LIST, mask:HEX, shape:pkg=1,llc=2,core=8,smt=1;
+each may carry *N (use N CPUs) and /mem=local|bind|interleave.
+`pinwise topology --explain PLACEMENT` says what one stands for.")]
+pub struct CompareArgs {
+    /// Where the command runs; repeat for each arm [default: a few that fit
+    /// the machine and the program's threads]
+    #[arg(
+        long = "place",
+        value_name = "PLACEMENT",
+        help_heading = "What is compared"
+    )]
+    pub places: Vec<String>,
+    /// A command line as one arm; repeat for each
+    #[arg(long = "command", value_name = "COMMAND", conflicts_with_all = ["line", "argv"], help_heading = "What is compared")]
+    pub commands: Vec<String>,
+    /// Name of the command given at the same position
+    #[arg(
+        long = "name",
+        value_name = "NAME",
+        requires = "commands",
+        help_heading = "What is compared"
+    )]
+    pub names: Vec<String>,
+    /// A parameter and its values, written {NAME} in the command:
+    /// threads=1,2,4 or size=1..8
+    #[arg(
+        long = "parameter",
+        short = 'P',
+        value_name = "NAME=VALUES",
+        help_heading = "What is compared"
+    )]
+    pub parameters: Vec<String>,
+    /// The figure to compare: wall, user, system, cpu, max-rss, cycles,
+    /// instructions, or the program's own: 'regex:… higher|lower',
+    /// 'json:.path higher|lower'
+    #[arg(
+        long,
+        value_name = "METRIC",
+        default_value = "wall",
+        help_heading = "What is compared"
+    )]
+    pub metric: String,
+    /// The arm that others are compared with, by name [default: os-default,
+    /// else the first]
+    #[arg(long, value_name = "ARM", help_heading = "What is compared")]
+    pub baseline: Option<String>,
+    /// Add a second baseline under another name: it must come out the same
+    #[arg(long, help_heading = "What is compared")]
+    pub placebo: bool,
+    /// Exit with status 1 if an arm is found slower than the baseline by more
+    /// than this
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, help_heading = "What is compared")]
+    pub fail_if_slower: Option<f64>,
+    /// Exit with status 3 if there is no verdict
+    #[arg(long, help_heading = "What is compared")]
+    pub require_verdict: bool,
+    /// Options on effort.
+    #[command(flatten)]
+    pub effort: EffortArgs,
+    /// Options on running.
+    #[command(flatten)]
+    pub workload: WorkloadArgs,
+    /// Options on results.
+    #[command(flatten)]
+    pub results: ResultArgs,
+    /// The command as one line (quotes as in a shell)
+    #[arg(value_name = "COMMAND LINE", conflicts_with = "argv")]
+    pub line: Option<String>,
+    /// The command with its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub argv: Vec<String>,
+}
+
+/// `pinwise aa`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pinwise aa -- ./prog
+  pinwise aa --arms 5 --budget 2m -- ./prog
+
+Every arm is the same command at the same place: whatever differs is this
+machine's noise, and a verdict of faster or slower is a false alarm.")]
+pub struct AaArgs {
+    /// How many labelled arms
+    #[arg(long, value_name = "K", default_value_t = 2)]
+    pub arms: usize,
+    /// The figure to compare
+    #[arg(long, value_name = "METRIC", default_value = "wall")]
+    pub metric: String,
+    /// Where all arms run
+    #[arg(long, value_name = "PLACEMENT", default_value = "os-default")]
+    pub place: String,
+    /// Options on effort.
+    #[command(flatten)]
+    pub effort: EffortArgs,
+    /// Options on running.
+    #[command(flatten)]
+    pub workload: WorkloadArgs,
+    /// Options on results.
+    #[command(flatten)]
+    pub results: ResultArgs,
+    /// The command as one line (quotes as in a shell)
+    #[arg(value_name = "COMMAND LINE", conflicts_with = "argv")]
+    pub line: Option<String>,
+    /// The command with its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub argv: Vec<String>,
+}
+
+/// `pinwise run`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pinwise run --place one-per-core -- ./prog
+  pinwise run --place one-numa/mem=bind -- ./prog
+
+The command takes this process's place: signals, terminal and exit status are
+its own.")]
+pub struct RunArgs {
+    /// Where it runs
+    #[arg(long, value_name = "PLACEMENT", default_value = "os-default")]
+    pub place: String,
+    /// The command with its arguments
+    #[arg(last = true, value_name = "COMMAND", required = true)]
+    pub argv: Vec<String>,
+}
+
+/// `pinwise history`
+#[derive(Debug, Args)]
+pub struct HistoryArgs {
+    /// At most so many records
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub limit: usize,
+}
+
+/// `pinwise show`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pinwise show last
+  pinwise show 20261121-2132 --format json")]
+pub struct ShowArgs {
+    /// The record's id, its beginning, or `last`
+    pub id: String,
+}
+
+/// `pinwise export`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pinwise export last --csv
+  pinwise export last --hyperfine -o runs.json")]
+pub struct ExportArgs {
+    /// The record's id, its beginning, or `last`
+    pub id: String,
+    /// The format.
+    #[command(flatten)]
+    pub format: ExportFormat,
+    /// Write to a file instead of standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// One of the export formats.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "one flag per format, of which clap lets one through"
+)]
+pub struct ExportFormat {
+    /// The record itself
+    #[arg(long)]
+    pub json: bool,
+    /// One line per run
+    #[arg(long)]
+    pub csv: bool,
+    /// A table
+    #[arg(long)]
+    pub markdown: bool,
+    /// As hyperfine's --export-json
+    #[arg(long)]
+    pub hyperfine: bool,
+}
+
+/// `pinwise generate`
+#[derive(Debug, Args)]
+pub struct GenerateArgs {
+    /// What to write
+    #[arg(value_enum)]
+    pub what: Generated,
+    /// Folder to write to
+    #[arg(value_name = "FOLDER")]
+    pub folder: PathBuf,
+}
+
+/// Documents made from the command line's definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Generated {
+    /// Man pages.
+    Man,
+    /// Completions for bash, zsh and fish.
+    Completions,
+    /// The reference as Markdown.
+    Reference,
+}

@@ -1,0 +1,118 @@
+//! `compare` and `aa`: plan, carry out, store, print, choose the exit status.
+
+use super::args::{AaArgs, CompareArgs, Global, ResultArgs};
+use super::terminal::Terminal;
+use super::watch::Watch;
+use super::{Exit, export, open_machine, open_store, plan};
+use crate::machine::{Machine, MachineError};
+use crate::record::{Comparison, Stopped, VerdictKind};
+use crate::report;
+use crate::study::compare::{self, CompareError, Plan};
+use crate::study::noise;
+
+pub(super) fn compare(
+    global: &Global,
+    args: &CompareArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    let seed = plan::seed(&args.effort);
+    let wants_counters = matches!(args.metric.as_str(), "cycles" | "instructions");
+    export::check_writable(&args.results)?;
+    let mut machine = open_machine(global, seed, wants_counters)?;
+    let plan = match plan::compare(args, seed, machine.as_mut(), terminal) {
+        Err(error) if is_interrupt(&error) => return Ok(Exit::Interrupted),
+        planned => planned?,
+    };
+    let (record, is_stored) = carry_out(global, &plan, machine.as_mut(), terminal)?;
+    finish(&record, &args.results, terminal)?;
+    Ok(match exit_of(&record) {
+        Exit::Done if !is_stored => Exit::Error,
+        Exit::Done => gates(&record, args, terminal),
+        other => other,
+    })
+}
+
+pub(super) fn aa(global: &Global, args: &AaArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+    let seed = plan::seed(&args.effort);
+    export::check_writable(&args.results)?;
+    let mut machine = open_machine(global, seed, false)?;
+    let plan = plan::aa(args, seed, machine.as_mut(), terminal)?;
+    let (record, is_stored) = carry_out(global, &plan, machine.as_mut(), terminal)?;
+    finish(&record, &args.results, terminal)?;
+    Ok(match exit_of(&record) {
+        Exit::Done if !is_stored => Exit::Error,
+        other => other,
+    })
+}
+
+fn is_interrupt(error: &anyhow::Error) -> bool {
+    matches!(
+        error.downcast_ref::<MachineError>(),
+        Some(MachineError::Interrupted)
+    )
+}
+
+/// Runs the plan; says whether the record could be stored.
+fn carry_out(
+    global: &Global,
+    plan: &Plan,
+    machine: &mut dyn Machine,
+    terminal: &Terminal,
+) -> anyhow::Result<(Comparison, bool)> {
+    plan.check()?;
+    let store = open_store(global)?;
+    let mut watch = Watch::new(store, terminal);
+    let record = match compare::run(plan, machine, &mut watch) {
+        Ok(record) => record,
+        Err(CompareError::Plan(error)) => return Err(error.into()),
+        Err(CompareError::Machine(error)) => return Err(error.into()),
+    };
+    let record = if plan.study == "aa" {
+        noise::conclude(record)
+    } else {
+        record
+    };
+    let is_stored = watch.close(&record);
+    Ok((record, is_stored))
+}
+
+fn finish(record: &Comparison, results: &ResultArgs, terminal: &Terminal) -> anyhow::Result<()> {
+    if terminal.is_json() {
+        terminal.print_json(record)?;
+    } else {
+        terminal.print(&report::comparison(record, terminal.palette()))?;
+    }
+    export::results(record, results)
+}
+
+fn exit_of(record: &Comparison) -> Exit {
+    if record.stopped == Some(Stopped::Interrupted) {
+        return Exit::Interrupted;
+    }
+    let has_failed = record.arms.iter().any(|arm| arm.invalid.is_some());
+    if has_failed || record.stopped == Some(Stopped::Failed) {
+        return Exit::Error;
+    }
+    Exit::Done
+}
+
+fn gates(record: &Comparison, args: &CompareArgs, terminal: &Terminal) -> Exit {
+    if let Some(limit) = args.fail_if_slower {
+        let slower = record
+            .contrasts
+            .iter()
+            .find(|c| c.verdict == "slower" && c.ratio > 1.0 + limit);
+        if let Some(contrast) = slower {
+            terminal.warn(&format!(
+                "--fail-if-slower {:.1}%: {}",
+                100.0 * limit,
+                contrast.sentence
+            ));
+            return Exit::GateFailed;
+        }
+    }
+    if args.require_verdict && record.verdict.kind == VerdictKind::Undecided {
+        return Exit::Undecided;
+    }
+    Exit::Done
+}

@@ -1,0 +1,38 @@
+//! How pinwise ends.
+
+use std::process::ExitCode;
+
+/// The exit status, chosen once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Done.
+    Done,
+    /// A gate that the user asked for failed.
+    GateFailed,
+    /// Usage, environment, or a command that failed.
+    Error,
+    /// Undecided where a verdict was required.
+    Undecided,
+    /// Interrupted; partial results were kept and shown.
+    Interrupted,
+}
+
+impl Exit {
+    /// The number.
+    #[must_use]
+    pub const fn status(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::GateFailed => 1,
+            Self::Error => 2,
+            Self::Undecided => 3,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.status())
+    }
+}

@@ -1,0 +1,45 @@
+//! Documents made from the command line's own definition, so that they cannot
+//! disagree with it.
+
+use std::fmt::Write;
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use super::Exit;
+use super::args::{Cli, GenerateArgs, Generated};
+use super::export::write_file;
+
+pub(super) fn generate(args: &GenerateArgs) -> anyhow::Result<Exit> {
+    std::fs::create_dir_all(&args.folder)?;
+    match args.what {
+        Generated::Man => clap_mangen::generate_to(Cli::command(), &args.folder)?,
+        Generated::Completions => {
+            for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+                clap_complete::generate_to(shell, &mut Cli::command(), "pinwise", &args.folder)?;
+            }
+        }
+        Generated::Reference => {
+            write_file(&args.folder.join("cli.md"), &reference())?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn reference() -> String {
+    let mut command = Cli::command().term_width(80);
+    command.build();
+    let mut text = String::from(
+        "# Command line\n\nMade by `cargo xtask gen` from the definition of the command line.\n",
+    );
+    let mut section = |name: &str, help: &str| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\n## {name}\n\n```text\n{}\n```\n", help.trim_end());
+    };
+    section("pinwise", &command.render_long_help().to_string());
+    for sub in command.get_subcommands_mut().filter(|s| !s.is_hide_set()) {
+        let name = format!("pinwise {}", sub.get_name());
+        section(&name, &sub.render_long_help().to_string());
+    }
+    text
+}

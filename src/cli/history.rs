@@ -1,0 +1,57 @@
+//! `history` and `show`: what was stored.
+
+use serde_json::json;
+
+use super::args::{Global, HistoryArgs, ShowArgs};
+use super::terminal::Terminal;
+use super::{Exit, open_store};
+use crate::report::{self, Line};
+use crate::store::Store;
+
+/// The store, which these commands cannot do without.
+pub(super) fn needed_store(global: &Global) -> anyhow::Result<Store> {
+    open_store(global)?.ok_or_else(|| anyhow::anyhow!("--store none: there is nothing to read"))
+}
+
+pub(super) fn history(
+    global: &Global,
+    args: &HistoryArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    let entries = needed_store(global)?.list(args.limit)?;
+    if terminal.is_json() {
+        let records: Vec<serde_json::Value> = entries
+            .iter()
+            .map(|e| {
+                json!({
+                    "id": e.id, "schema": e.schema, "time": e.time, "host": e.host,
+                    "title": e.title, "verdict": e.verdict, "complete": e.is_complete,
+                })
+            })
+            .collect();
+        terminal.print_json(&json!({ "records": records }))?;
+        return Ok(Exit::Done);
+    }
+    let lines: Vec<Line<'_>> = entries
+        .iter()
+        .map(|e| Line {
+            id: &e.id,
+            host: &e.host,
+            title: &e.title,
+            verdict: if e.is_complete { &e.verdict } else { "cut off" },
+        })
+        .collect();
+    terminal.print(&report::history(&lines))?;
+    Ok(Exit::Done)
+}
+
+pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+    let stored = needed_store(global)?.load(&args.id)?;
+    let record = stored.comparison()?;
+    if terminal.is_json() {
+        terminal.print_json(&record)?;
+    } else {
+        terminal.print(&report::comparison(&record, terminal.palette()))?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,119 @@
+//! From arguments to printed results and an exit status: wiring only.
+//!
+//! Standard output carries data, standard error everything else. The exit
+//! status is chosen here, once per command, and returned to `main`.
+
+mod args;
+mod compare;
+mod exit;
+mod export;
+mod generate;
+mod history;
+mod host;
+mod plan;
+mod progress;
+mod terminal;
+mod values;
+mod watch;
+
+use std::ffi::OsString;
+
+use anyhow::Context;
+use clap::Parser;
+
+pub use args::Cli;
+pub use exit::Exit;
+
+use crate::machine::Machine;
+use crate::machine::linux::LinuxMachine;
+use crate::machine::sim::SimulatedMachine;
+use crate::store::{Location, Store};
+use args::{Command, Global};
+use terminal::Terminal;
+
+/// Runs pinwise with these arguments, the program's name first.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are data, everything else is an error; clap
+            // knows where each goes.
+            let is_error = error.use_stderr();
+            let _ = error.print();
+            return if is_error { Exit::Error } else { Exit::Done };
+        }
+    };
+    let terminal = Terminal::new(&cli.global);
+    match dispatch(cli, &terminal) {
+        Ok(exit) => exit,
+        Err(error) => {
+            terminal.error(&format!("{error:#}"));
+            Exit::Error
+        }
+    }
+}
+
+fn dispatch(cli: Cli, terminal: &Terminal) -> anyhow::Result<Exit> {
+    let global = &cli.global;
+    match cli.command {
+        Command::Topology(args) => host::topology(global, &args, terminal),
+        Command::Doctor => host::doctor(global, terminal),
+        Command::Run(args) => host::run(global, &args, terminal),
+        Command::Compare(args) => compare::compare(global, &args, terminal),
+        Command::Aa(args) => compare::aa(global, &args, terminal),
+        Command::History(args) => history::history(global, &args, terminal),
+        Command::Show(args) => history::show(global, &args, terminal),
+        Command::Export(args) => export::stored(global, &args, terminal),
+        Command::Generate(args) => generate::generate(&args),
+    }
+}
+
+/// Opens the machine to work on. `seed` drives a simulated one.
+fn open_machine(
+    global: &Global,
+    seed: u64,
+    insist_on_cycles: bool,
+) -> anyhow::Result<Box<dyn Machine>> {
+    if global.machine == "local" {
+        return Ok(Box::new(LinuxMachine::open(insist_on_cycles)?));
+    }
+    let description = simulated(global)?;
+    let machine = SimulatedMachine::open(description, seed)
+        .with_context(|| format!("--machine {}", global.machine))?;
+    Ok(Box::new(machine))
+}
+
+/// What stands behind `sim:`.
+fn simulated(global: &Global) -> anyhow::Result<&str> {
+    global.machine.strip_prefix("sim:").with_context(|| {
+        format!(
+            "--machine '{}' is neither local nor sim:… (such as 'sim:core:4 pu:2' or sim:FILE.toml)",
+            global.machine
+        )
+    })
+}
+
+/// Opens the store, unless there shall be none.
+fn open_store(global: &Global) -> anyhow::Result<Option<Store>> {
+    let location = match &global.store {
+        Some(text) => Location::parse(text)?,
+        None => Location::Sqlite(default_store()?),
+    };
+    match location {
+        Location::Nowhere => Ok(None),
+        Location::Sqlite(path) => Ok(Some(Store::open(&path)?)),
+    }
+}
+
+fn default_store() -> anyhow::Result<std::path::PathBuf> {
+    #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
+    let folder = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(std::path::PathBuf::from)
+    };
+    let data = folder("XDG_DATA_HOME")
+        .or_else(|| folder("HOME").map(|home| home.join(".local/share")))
+        .context("neither XDG_DATA_HOME nor HOME is set: say where records go with --store")?;
+    Ok(data.join("pinwise/pinwise.db"))
+}

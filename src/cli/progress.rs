@@ -1,0 +1,92 @@
+//! The progress line: what runs, the interval so far, the time left.
+//!
+//! Drawn between runs by the one thread there is; nothing is drawn while a
+//! command is measured.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::report::visible;
+use crate::stats::verdict::{duration, gain};
+use crate::study::compare::Progress;
+
+/// Steps of the bar.
+const STEPS: u32 = 1000;
+/// Drawings per second at most.
+const RATE: u8 = 8;
+
+/// One line on standard error.
+#[derive(Debug)]
+pub(super) struct ProgressLine {
+    bar: ProgressBar,
+}
+
+impl ProgressLine {
+    pub(super) fn new() -> Self {
+        let target = ProgressDrawTarget::stderr_with_hz(RATE);
+        let bar = ProgressBar::with_draw_target(Some(u64::from(STEPS)), target);
+        let style = ProgressStyle::with_template("{bar:20} {wide_msg}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        bar.set_style(style);
+        Self { bar }
+    }
+
+    pub(super) fn show(&mut self, progress: &Progress<'_>) {
+        self.bar.set_position(steps(progress.fraction));
+        self.bar.set_message(message(progress));
+    }
+
+    /// Prints something above the line.
+    pub(super) fn above(&self, print: impl FnOnce()) {
+        self.bar.suspend(print);
+    }
+
+    pub(super) fn finish(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the fraction is clamped to 0..=1"
+)]
+fn steps(fraction: f64) -> u64 {
+    (fraction.clamp(0.0, 1.0) * f64::from(STEPS)) as u64
+}
+
+fn message(progress: &Progress<'_>) -> String {
+    let mut text = format!(
+        "{} block {}: {}",
+        progress.phase,
+        progress.blocks + 1,
+        visible(progress.arm)
+    );
+    if let Some(interval) = widest_interval(progress) {
+        text.push_str(&format!(" · {interval}"));
+    }
+    if progress.left_s.is_finite()
+        && let Ok(left) = Duration::try_from_secs_f64(progress.left_s)
+    {
+        text.push_str(&format!(" · at most {} left", duration(left)));
+    }
+    text
+}
+
+/// The contrast that is farthest from an answer.
+fn widest_interval(progress: &Progress<'_>) -> Option<String> {
+    let widest = progress
+        .look?
+        .contrasts
+        .iter()
+        .filter(|c| c.interval.half_width().is_finite())
+        .max_by(|a, b| a.interval.half_width().total_cmp(&b.interval.half_width()))?;
+    let name = progress.names.get(widest.arm)?;
+    Some(format!(
+        "{} {:+.1}…{:+.1} %",
+        visible(name),
+        100.0 * gain(widest.interval.low),
+        100.0 * gain(widest.interval.high)
+    ))
+}

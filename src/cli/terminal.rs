@@ -1,0 +1,88 @@
+//! The two streams of pinwise: data out, everything else to standard error.
+
+use std::io::{self, IsTerminal, Write};
+
+use super::args::{ColorChoice, Format, Global};
+use crate::report::{Palette, visible};
+
+/// What is known of the streams, and the only way to write to them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Terminal {
+    format: Format,
+    palette: Palette,
+    error_palette: Palette,
+    is_quiet: bool,
+}
+
+impl Terminal {
+    pub(super) fn new(global: &Global) -> Self {
+        #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let is_colored = |is_terminal: bool| match global.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => is_terminal && !no_color,
+        };
+        Self {
+            format: global.format,
+            palette: Palette::new(is_colored(io::stdout().is_terminal())),
+            error_palette: Palette::new(is_colored(io::stderr().is_terminal())),
+            is_quiet: global.quiet,
+        }
+    }
+
+    pub(super) const fn palette(self) -> Palette {
+        self.palette
+    }
+
+    pub(super) fn is_json(self) -> bool {
+        self.format == Format::Json
+    }
+
+    /// May progress be drawn?
+    pub(super) fn shows_progress(self) -> bool {
+        !self.is_quiet && io::stderr().is_terminal()
+    }
+
+    /// Writes data. A reader that has gone away is no error.
+    pub(super) fn print(self, text: &str) -> anyhow::Result<()> {
+        let mut out = io::stdout().lock();
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            result => Ok(result?),
+        }
+    }
+
+    /// Writes a record as JSON, the way it is stored.
+    pub(super) fn print_json(self, record: &impl serde::Serialize) -> anyhow::Result<()> {
+        self.print(&format!("{}\n", serde_json::to_string(record)?))
+    }
+
+    /// A note on standard error, unless quiet.
+    pub(super) fn note(self, sentence: &str) {
+        if !self.is_quiet {
+            self.to_stderr(&format!("{}\n", visible_lines(sentence)));
+        }
+    }
+
+    /// A warning on standard error, quiet or not.
+    pub(super) fn warn(self, sentence: &str) {
+        let mark = self.error_palette.warn("warning:");
+        self.to_stderr(&format!("{mark} {}\n", visible_lines(sentence)));
+    }
+
+    /// The one line of an error.
+    pub(super) fn error(self, sentence: &str) {
+        let mark = self.error_palette.bad("error:");
+        self.to_stderr(&format!("{mark} {}\n", visible_lines(sentence)));
+    }
+
+    fn to_stderr(self, text: &str) {
+        // Nobody is left to be told if this fails.
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+}
+
+fn visible_lines(text: &str) -> String {
+    text.lines().map(visible).collect::<Vec<_>>().join("\n")
+}

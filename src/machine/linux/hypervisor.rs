@@ -1,0 +1,42 @@
+//! Who the hypervisor says it is.
+//!
+//! x86 only: leaf `0x4000_0000` of CPUID, which bare metal does not have. A
+//! hypervisor may hide or lie; DMI and `/proc/cpuinfo` are asked as well.
+
+/// The hypervisor's usual short name, `None` on bare metal or where it does
+/// not tell.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn signature() -> Option<String> {
+    use std::arch::x86_64::__cpuid;
+
+    const HYPERVISOR_BIT: u32 = 1 << 31;
+    let features = __cpuid(1);
+    if features.ecx & HYPERVISOR_BIT == 0 {
+        return None;
+    }
+    let leaf = __cpuid(0x4000_0000);
+    let bytes: Vec<u8> = [leaf.ebx, leaf.ecx, leaf.edx]
+        .into_iter()
+        .flat_map(u32::to_le_bytes)
+        .collect();
+    let text = String::from_utf8_lossy(&bytes);
+    let name = match text.trim_matches('\0') {
+        "KVMKVMKVM" => "kvm",
+        "VMwareVMware" => "vmware",
+        "Microsoft Hv" => "hyper-v",
+        "XenVMMXenVMM" => "xen",
+        "TCGTCGTCGTCG" => "qemu-tcg",
+        "VBoxVBoxVBox" => "virtualbox",
+        "bhyve bhyve " => "bhyve",
+        "ACRNACRNACRN" => "acrn",
+        "prl hyperv  " | " lrpepyh  vr" => "parallels",
+        _ => return None,
+    };
+    Some(name.to_owned())
+}
+
+/// Other architectures have no such leaf.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) const fn signature() -> Option<String> {
+    None
+}

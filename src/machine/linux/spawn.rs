@@ -1,0 +1,303 @@
+//! Starts a program with its mask, memory policy, descriptors and process
+//! group in place before its first instruction.
+//!
+//! The child is made the way `posix_spawn` makes one: it borrows the parent's
+//! memory until it executes (`CLONE_VM | CLONE_VFORK`), so that starting costs
+//! the same whatever pinwise itself holds, and it can report back through that
+//! memory: the mask that the kernel granted, or which step failed and why.
+
+#![expect(
+    unsafe_code,
+    reason = "a child that borrows the parent's memory has no safe form"
+)]
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::RawFd;
+use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use super::sys::{self, MASK_WORDS};
+use crate::topology::CpuSet;
+
+/// The borrowed child needs little stack: it only makes system calls.
+const STACK_BYTES: usize = 256 * 1024;
+
+/// What the child shall be.
+pub(super) struct ChildPlan<'a> {
+    /// Path of the program.
+    pub(super) program: &'a CString,
+    /// Arguments, the program's name first.
+    pub(super) arguments: &'a [CString],
+    /// `NAME=VALUE` strings.
+    pub(super) environment: &'a [CString],
+    /// Standard input, output and error.
+    pub(super) descriptors: [RawFd; 3],
+    /// The mask to start with.
+    pub(super) cpus: &'a CpuSet,
+    /// Memory policy and its nodes.
+    pub(super) memory: Option<(libc::c_int, &'a CpuSet)>,
+    /// Signal mask to start with.
+    pub(super) signals: &'a libc::sigset_t,
+    /// Where the child writes its process id before it executes, so that a
+    /// guardian in another process knows whom to end.
+    pub(super) slot: &'a AtomicI32,
+}
+
+/// A child that is running.
+pub(super) struct Child {
+    pub(super) pid: libc::pid_t,
+    /// What the kernel made of the mask.
+    pub(super) granted: CpuSet,
+}
+
+/// The step at which starting failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    Clone,
+    Descriptors,
+    Affinity,
+    Memory,
+    Execute,
+}
+
+/// Everything the borrowed child may touch, made before it exists: it must
+/// not allocate.
+struct Shared {
+    program: *const libc::c_char,
+    arguments: Vec<*const libc::c_char>,
+    environment: Vec<*const libc::c_char>,
+    descriptors: [RawFd; 3],
+    mask: Vec<u64>,
+    memory_mode: libc::c_int,
+    memory_nodes: Vec<u64>,
+    signals: *const libc::sigset_t,
+    parent: libc::pid_t,
+    slot: *const AtomicI32,
+    granted: Vec<u64>,
+    granted_bytes: libc::c_long,
+    failed: Option<(Step, libc::c_int)>,
+}
+
+/// The memory on which borrowed children run, kept for the next one.
+pub(super) struct Spawner {
+    stack: *mut libc::c_void,
+}
+
+impl Spawner {
+    pub(super) fn new() -> io::Result<Self> {
+        // SAFETY: an anonymous private mapping; the result is checked.
+        let stack = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                STACK_BYTES,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK,
+                -1,
+                0,
+            )
+        };
+        if stack == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { stack })
+    }
+
+    /// Starts a program. Call with signals blocked, so that no handler runs
+    /// in the borrowed child.
+    pub(super) fn spawn(&self, plan: &ChildPlan<'_>) -> Result<Child, (Step, io::Error)> {
+        let pointers = |strings: &[CString]| -> Vec<*const libc::c_char> {
+            let end = std::iter::once(ptr::null());
+            strings.iter().map(|s| s.as_ptr()).chain(end).collect()
+        };
+        let mut shared = Shared {
+            program: plan.program.as_ptr(),
+            arguments: pointers(plan.arguments),
+            environment: pointers(plan.environment),
+            descriptors: plan.descriptors,
+            mask: plan.cpus.words().to_vec(),
+            memory_mode: plan.memory.map_or(-1, |(mode, _)| mode),
+            memory_nodes: plan
+                .memory
+                .map_or(Vec::new(), |(_, nodes)| nodes.words().to_vec()),
+            signals: plan.signals,
+            // SAFETY: the call has no preconditions.
+            parent: unsafe { libc::getpid() },
+            slot: plan.slot,
+            granted: vec![0; MASK_WORDS],
+            granted_bytes: 0,
+            failed: None,
+        };
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        // SAFETY: the child runs `child_main` on its own stack, whose top is
+        // aligned as mmap aligns pages; this thread sleeps until the child
+        // has executed or exited (CLONE_VFORK), so `shared` outlives its use
+        // and is not touched by both at once.
+        let pid = unsafe {
+            let top = self.stack.byte_add(STACK_BYTES);
+            libc::clone(child_main, top, flags, (&raw mut shared).cast())
+        };
+        if pid < 0 {
+            return Err((Step::Clone, io::Error::last_os_error()));
+        }
+        if let Some((step, errno)) = shared.failed {
+            collect_failed(pid);
+            plan.slot.store(0, Ordering::SeqCst);
+            return Err((step, io::Error::from_raw_os_error(errno)));
+        }
+        let bytes = usize::try_from(shared.granted_bytes).unwrap_or(0);
+        shared.granted.truncate(bytes.div_ceil(8));
+        Ok(Child {
+            pid,
+            granted: CpuSet::from_words(shared.granted),
+        })
+    }
+}
+
+impl Drop for Spawner {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by `new` and no child uses it: each
+        // has executed or exited before `spawn` returned.
+        unsafe { libc::munmap(self.stack, STACK_BYTES) };
+    }
+}
+
+/// Takes the child that exited without executing.
+fn collect_failed(pid: libc::pid_t) {
+    let mut status = 0;
+    // SAFETY: the pointer is valid.
+    unsafe { libc::waitpid(pid, &raw mut status, 0) };
+}
+
+/// The borrowed child. It must not allocate, lock, panic or return to Rust
+/// code of the parent: system calls only.
+extern "C" fn child_main(argument: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: `argument` is the `Shared` of `spawn`, which sleeps meanwhile.
+    let shared = unsafe { &mut *argument.cast::<Shared>() };
+    let step = prepare_and_execute(shared);
+    // SAFETY: errno belongs to the sleeping parent's thread; reading it is
+    // what the parent would do.
+    let errno = unsafe { *libc::__errno_location() };
+    shared.failed = Some((step, errno));
+    // SAFETY: ends the child only.
+    unsafe { libc::_exit(127) }
+}
+
+/// Returns only where a step failed.
+fn prepare_and_execute(shared: &mut Shared) -> Step {
+    // SAFETY: system calls on plain integers and on buffers of `shared` that
+    // are as long as said; dup2 onto 0 to 2 affects the child's own table.
+    unsafe {
+        // A group of its own, so that the whole tree can be signalled.
+        libc::setpgid(0, 0);
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0);
+        if libc::getppid() != shared.parent {
+            libc::_exit(127);
+        }
+        (*shared.slot).store(libc::getpid(), Ordering::SeqCst);
+        // Rust programs ignore SIGPIPE; the command must not inherit that.
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        for (target, &from) in (0..).zip(&shared.descriptors) {
+            let copied = if from == target {
+                libc::fcntl(from, libc::F_SETFD, 0)
+            } else {
+                libc::dup2(from, target)
+            };
+            if copied < 0 {
+                return Step::Descriptors;
+            }
+        }
+        let set = libc::syscall(
+            libc::SYS_sched_setaffinity,
+            0,
+            shared.mask.len() * 8,
+            shared.mask.as_ptr(),
+        );
+        if set < 0 {
+            return Step::Affinity;
+        }
+        shared.granted_bytes = libc::syscall(
+            libc::SYS_sched_getaffinity,
+            0,
+            shared.granted.len() * 8,
+            shared.granted.as_mut_ptr(),
+        );
+        if shared.memory_mode >= 0 {
+            let set = libc::syscall(
+                libc::SYS_set_mempolicy,
+                shared.memory_mode,
+                shared.memory_nodes.as_ptr(),
+                shared.memory_nodes.len() * 64 + 1,
+            );
+            if set < 0 {
+                return Step::Memory;
+            }
+        }
+        libc::sigprocmask(libc::SIG_SETMASK, shared.signals, ptr::null_mut());
+        libc::execve(
+            shared.program,
+            shared.arguments.as_ptr(),
+            shared.environment.as_ptr(),
+        );
+    }
+    Step::Execute
+}
+
+/// Replaces this process by a program; returns only where that failed.
+pub(super) fn replace(program: &CString, arguments: &[CString]) -> io::Error {
+    let end = std::iter::once(ptr::null());
+    let pointers: Vec<*const libc::c_char> =
+        arguments.iter().map(|s| s.as_ptr()).chain(end).collect();
+    // SAFETY: both arrays of pointers end with null and outlive the call;
+    // resetting SIGPIPE affects only what is about to be replaced.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        libc::execv(program.as_ptr(), pointers.as_ptr());
+    }
+    io::Error::last_os_error()
+}
+
+/// The path of a program as the shell would find it, or what stands in the
+/// way.
+pub(super) fn find_program(program: &str, search: &str) -> Result<CString, FindError> {
+    let as_c = |path: &str| CString::new(path).map_err(|_| FindError::NotFound);
+    if program.contains('/') {
+        return match executable(program) {
+            Ok(()) => as_c(program),
+            Err(error) => Err(error),
+        };
+    }
+    let mut refused = None;
+    for folder in search.split(':') {
+        let folder = if folder.is_empty() { "." } else { folder };
+        let path = format!("{folder}/{program}");
+        match executable(&path) {
+            Ok(()) => return as_c(&path),
+            Err(FindError::NotFound) => {}
+            Err(error) => refused = refused.or(Some(error)),
+        }
+    }
+    Err(refused.unwrap_or(FindError::NotFound))
+}
+
+/// Why a program cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum FindError {
+    NotFound,
+    NotExecutable(String),
+}
+
+fn executable(path: &str) -> Result<(), FindError> {
+    let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FindError::NotFound,
+        _ => FindError::NotExecutable(error.to_string()),
+    })?;
+    if metadata.is_dir() {
+        return Err(FindError::NotExecutable("it is a folder".to_owned()));
+    }
+    let path = CString::new(path).map_err(|_| FindError::NotFound)?;
+    // SAFETY: the path is NUL-terminated.
+    sys::check(unsafe { libc::access(path.as_ptr(), libc::X_OK) })
+        .map(|_| ())
+        .map_err(|_| FindError::NotExecutable("it is not marked executable (chmod +x)".to_owned()))
+}

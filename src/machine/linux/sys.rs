@@ -1,0 +1,281 @@
+//! System calls, wrapped once so that the rest of the Edge is safe code.
+//!
+//! Each wrapper does one call and turns its errno into [`std::io::Error`].
+
+#![expect(
+    unsafe_code,
+    reason = "system calls have no safe form; each block says why it is sound"
+)]
+
+use std::ffi::CStr;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+use crate::topology::CpuSet;
+
+/// Turns −1 into the thread's errno.
+pub(super) fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}
+
+fn check_long(result: libc::c_long) -> io::Result<libc::c_long> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}
+
+/// Bytes of a mask that holds every CPU a [`CpuSet`] can.
+pub(super) const MASK_WORDS: usize = CpuSet::MAX_CPU / 64 + 1;
+
+/// The calling thread's affinity mask.
+pub(super) fn affinity() -> io::Result<CpuSet> {
+    let mut words = vec![0u64; MASK_WORDS];
+    // SAFETY: the buffer is as long as said and outlives the call; pid 0 is
+    // the calling thread.
+    let bytes = check_long(unsafe {
+        libc::syscall(
+            libc::SYS_sched_getaffinity,
+            0,
+            words.len() * 8,
+            words.as_mut_ptr(),
+        )
+    })?;
+    words.truncate(usize::try_from(bytes).unwrap_or(0).div_ceil(8));
+    Ok(CpuSet::from_words(words))
+}
+
+/// Sets the calling thread's affinity mask.
+pub(super) fn set_affinity(cpus: &CpuSet) -> io::Result<()> {
+    let words = cpus.words();
+    // SAFETY: the kernel only reads the words, which outlive the call.
+    check_long(unsafe {
+        libc::syscall(
+            libc::SYS_sched_setaffinity,
+            0,
+            size_of_val(words),
+            words.as_ptr(),
+        )
+    })?;
+    Ok(())
+}
+
+/// Sets the calling thread's memory policy for future allocations.
+pub(super) fn set_memory_policy(mode: libc::c_int, nodes: &CpuSet) -> io::Result<()> {
+    let words = nodes.words();
+    // SAFETY: the kernel reads at most the given number of bits.
+    check_long(unsafe {
+        libc::syscall(
+            libc::SYS_set_mempolicy,
+            mode,
+            words.as_ptr(),
+            words.len() * 64 + 1,
+        )
+    })?;
+    Ok(())
+}
+
+/// `CLOCK_MONOTONIC` since boot.
+pub(super) fn monotonic() -> Duration {
+    let mut time = MaybeUninit::<libc::timespec>::zeroed();
+    // SAFETY: the pointer is valid for a timespec, of which all bit patterns
+    // are valid.
+    let time = unsafe {
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, time.as_mut_ptr());
+        time.assume_init()
+    };
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or(0),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
+}
+
+/// `uname -m`.
+pub(super) fn architecture() -> Option<String> {
+    let mut names = MaybeUninit::<libc::utsname>::zeroed();
+    // SAFETY: the pointer is valid; on success the fields are NUL-terminated.
+    let names = unsafe { (libc::uname(names.as_mut_ptr()) == 0).then(|| names.assume_init()) }?;
+    // SAFETY: `machine` is NUL-terminated within its array.
+    let machine = unsafe { CStr::from_ptr(names.machine.as_ptr()) };
+    machine.to_str().ok().map(str::to_owned)
+}
+
+/// Effective user id 0?
+pub(super) fn is_root() -> bool {
+    // SAFETY: the call has no preconditions.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// Makes this process the one that orphans of its tree are given to.
+pub(super) fn become_subreaper() -> io::Result<()> {
+    // SAFETY: plain integers.
+    check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })?;
+    Ok(())
+}
+
+/// Sends a signal to a process, or to a group where `pid` is negative.
+/// A target that is gone is no error.
+pub(super) fn kill(pid: libc::pid_t, signal: libc::c_int) {
+    if pid == 0 || pid == -1 {
+        return;
+    }
+    // SAFETY: plain integers; 0 and −1, which mean many processes, are
+    // excluded above.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// A child that was reaped.
+pub(super) struct Reaped {
+    pub(super) pid: libc::pid_t,
+    pub(super) status: libc::c_int,
+    pub(super) usage: libc::rusage,
+}
+
+/// Takes one ended child if there is any. `Err` with `ECHILD`: no children.
+pub(super) fn reap() -> io::Result<Option<Reaped>> {
+    let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: both pointers are valid; rusage is plain integers.
+    let (pid, usage) = unsafe {
+        let pid = libc::wait4(-1, &raw mut status, libc::WNOHANG, usage.as_mut_ptr());
+        (check(pid)?, usage.assume_init())
+    };
+    Ok((pid != 0).then_some(Reaped { pid, status, usage }))
+}
+
+/// CPU time of this process so far, user and system.
+pub(super) fn own_cpu_time() -> Duration {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is valid; rusage is plain integers.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    timeval(usage.ru_utime) + timeval(usage.ru_stime)
+}
+
+/// A timeval as a duration.
+pub(super) fn timeval(time: libc::timeval) -> Duration {
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or(0),
+        u32::try_from(time.tv_usec).unwrap_or(0) * 1000,
+    )
+}
+
+/// A pipe whose ends close on exec; `(read, write)`.
+pub(super) fn pipe(flags: libc::c_int) -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends: [RawFd; 2] = [-1; 2];
+    // SAFETY: the array holds two descriptors; on success both are open and
+    // ours alone.
+    unsafe {
+        check(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | flags))?;
+        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
+    }
+}
+
+/// Blocks signals of the calling thread and opens a descriptor that tells
+/// them; also returns the mask from before.
+pub(super) fn signal_descriptor(signals: &[libc::c_int]) -> io::Result<(OwnedFd, libc::sigset_t)> {
+    let mut wanted = MaybeUninit::<libc::sigset_t>::zeroed();
+    let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: sigemptyset initialises the set before it is used; all pointers
+    // are valid; the new descriptor is ours alone.
+    unsafe {
+        libc::sigemptyset(wanted.as_mut_ptr());
+        for &signal in signals {
+            libc::sigaddset(wanted.as_mut_ptr(), signal);
+        }
+        check(libc::sigprocmask(
+            libc::SIG_BLOCK,
+            wanted.as_ptr(),
+            before.as_mut_ptr(),
+        ))?;
+        let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+        let fd = check(libc::signalfd(-1, wanted.as_ptr(), flags))?;
+        Ok((OwnedFd::from_raw_fd(fd), before.assume_init()))
+    }
+}
+
+/// Sets the calling thread's signal mask.
+pub(super) fn restore_signal_mask(mask: &libc::sigset_t) {
+    // SAFETY: the pointer is valid; a null old mask is allowed.
+    unsafe {
+        libc::sigprocmask(libc::SIG_SETMASK, mask, std::ptr::null_mut());
+    }
+}
+
+/// The next pending signal of a signal descriptor.
+pub(super) fn next_signal(descriptor: &OwnedFd) -> Option<libc::c_int> {
+    let mut info = MaybeUninit::<libc::signalfd_siginfo>::zeroed();
+    let size = size_of::<libc::signalfd_siginfo>();
+    // SAFETY: the buffer has the size given; the structure is plain integers.
+    let (read, info) = unsafe {
+        let read = libc::read(descriptor.as_raw_fd(), info.as_mut_ptr().cast(), size);
+        (read, info.assume_init())
+    };
+    (usize::try_from(read).ok() == Some(size))
+        .then(|| libc::c_int::try_from(info.ssi_signo).unwrap_or(0))
+}
+
+/// Waits until one of the descriptors can be read, at most `timeout`; says
+/// which.
+pub(super) fn poll<const N: usize>(
+    descriptors: [RawFd; N],
+    timeout: Option<Duration>,
+) -> [bool; N] {
+    let mut polled = descriptors.map(|fd| libc::pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    });
+    let limit = timeout.map(|timeout| libc::timespec {
+        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: libc::c_long::from(timeout.subsec_nanos()),
+    });
+    let limit_pointer = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: the array has N entries; the timespec outlives the call.
+    unsafe {
+        libc::ppoll(
+            polled.as_mut_ptr(),
+            libc::nfds_t::try_from(N).unwrap_or(0),
+            limit_pointer,
+            std::ptr::null(),
+        );
+    }
+    polled.map(|entry| entry.revents != 0)
+}
+
+/// Reads what a non-blocking descriptor has; 0 where nothing.
+pub(super) fn read_some(descriptor: &OwnedFd, buffer: &mut [u8]) -> usize {
+    // SAFETY: the buffer is as long as said.
+    let read = unsafe {
+        libc::read(
+            descriptor.as_raw_fd(),
+            buffer.as_mut_ptr().cast(),
+            buffer.len(),
+        )
+    };
+    usize::try_from(read).unwrap_or(0)
+}
+
+/// Number of online CPUs times this many ticks make a second of `/proc/stat`.
+pub(super) fn ticks_per_second() -> u64 {
+    // SAFETY: the call has no preconditions.
+    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    u64::try_from(ticks).ok().filter(|&t| t > 0).unwrap_or(100)
+}
+
+/// Random bytes of the operating system as a number.
+pub(super) fn random_u64() -> u64 {
+    let mut bytes = [0u8; 8];
+    // SAFETY: the buffer is as long as said.
+    unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    u64::from_ne_bytes(bytes)
+}

@@ -1,0 +1,207 @@
+//! CPU time of the whole machine and of the cgroup's quota.
+//!
+//! `/proc/stat` counts in ticks, usually 10 ms, and takes long to print on
+//! large machines: it is read at most every [`LEAST_INTERVAL`].
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::sys;
+use crate::machine::Usage;
+
+/// Shorter intervals say nothing at this resolution.
+pub(super) const LEAST_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A file of `/proc` or of a cgroup that is read again and again.
+#[derive(Debug)]
+pub(super) struct Watched {
+    file: File,
+    buffer: Vec<u8>,
+}
+
+impl Watched {
+    pub(super) fn open(path: &Path) -> Option<Self> {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the Edge reads /proc and cgroups"
+        )]
+        let file = File::open(path).ok()?;
+        Some(Self {
+            file,
+            buffer: vec![0; 16 * 1024],
+        })
+    }
+
+    /// The file's content from its start.
+    pub(super) fn read(&mut self) -> Option<&str> {
+        let mut filled = 0;
+        loop {
+            let read = self
+                .file
+                .read_at(&mut self.buffer[filled..], filled as u64)
+                .ok()?;
+            filled += read;
+            if read == 0 {
+                break;
+            }
+            if filled == self.buffer.len() {
+                self.buffer.resize(2 * filled, 0);
+            }
+        }
+        std::str::from_utf8(&self.buffer[..filled]).ok()
+    }
+}
+
+/// Reads the `cpu` lines of `/proc/stat`.
+pub(super) fn parse_stat(text: &str, at: Duration, ticks_per_second: u64) -> Usage {
+    let mut usage = Usage {
+        at,
+        ..Usage::default()
+    };
+    let time = |ticks: u64| Duration::from_secs_f64(ticks as f64 / ticks_per_second as f64);
+    for line in text.lines() {
+        let mut fields = line.split_ascii_whitespace();
+        let Some(number) = fields.next().and_then(|name| name.strip_prefix("cpu")) else {
+            break;
+        };
+        let ticks: Vec<u64> = fields.map(|field| field.parse().unwrap_or(0)).collect();
+        let tick = |index: usize| ticks.get(index).copied().unwrap_or(0);
+        // user, nice, system, idle, iowait, irq, softirq, steal
+        let busy = tick(0) + tick(1) + tick(2) + tick(5) + tick(6);
+        match number.parse::<usize>() {
+            Ok(cpu) => usage.busy.push((cpu, time(busy))),
+            Err(_) => usage.steal = time(tick(7)),
+        }
+    }
+    usage
+}
+
+/// Busy time of all CPUs that was added since `before`.
+pub(super) fn busy_since(now: &Usage, before: &Usage) -> Duration {
+    let total = |usage: &Usage| usage.busy.iter().map(|(_, time)| *time).sum::<Duration>();
+    total(now).saturating_sub(total(before))
+}
+
+/// What others used and the hypervisor took in the latest interval, as a
+/// share of wall-clock time.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Disturbance {
+    pub(super) foreign: f64,
+    pub(super) steal: f64,
+}
+
+/// Follows the machine's CPU time from run to run.
+#[derive(Debug)]
+pub(super) struct Meter {
+    stat: Option<Watched>,
+    ticks_per_second: u64,
+    last: Option<Usage>,
+    /// CPU time of our own since `last`.
+    own: Duration,
+    own_process: Duration,
+}
+
+impl Meter {
+    pub(super) fn new() -> Self {
+        Self {
+            stat: Watched::open(Path::new("/proc/stat")),
+            ticks_per_second: sys::ticks_per_second(),
+            last: None,
+            own: Duration::ZERO,
+            own_process: Duration::ZERO,
+        }
+    }
+
+    pub(super) fn usage(&mut self) -> Option<Usage> {
+        let text = self.stat.as_mut()?.read()?;
+        Some(parse_stat(text, sys::monotonic(), self.ticks_per_second))
+    }
+
+    /// A run that used `cpu_time` is over: what disturbed it, where enough
+    /// time has passed to tell.
+    pub(super) fn after_run(&mut self, cpu_time: Duration) -> Option<Disturbance> {
+        self.own += cpu_time;
+        let now = sys::monotonic();
+        if let Some(last) = &self.last
+            && now.saturating_sub(last.at) < LEAST_INTERVAL
+        {
+            return None;
+        }
+        let usage = self.usage()?;
+        let process = sys::own_cpu_time();
+        let own = self.own + process.saturating_sub(self.own_process);
+        let disturbance = self.last.as_ref().map(|last| {
+            let interval = usage.at.saturating_sub(last.at).as_secs_f64();
+            let foreign = busy_since(&usage, last).saturating_sub(own);
+            Disturbance {
+                foreign: foreign.as_secs_f64() / interval,
+                steal: usage.steal.saturating_sub(last.steal).as_secs_f64() / interval,
+            }
+        });
+        self.last = Some(usage);
+        self.own = Duration::ZERO;
+        self.own_process = process;
+        disturbance
+    }
+}
+
+/// Follows how often the cgroup's quota stopped its processes.
+#[derive(Debug)]
+pub(super) struct Throttle {
+    file: Watched,
+    last: u64,
+}
+
+impl Throttle {
+    /// Watches the `cpu.stat` beside the file that sets the quota.
+    pub(super) fn beside(quota_file: &str) -> Option<Self> {
+        let folder: PathBuf = Path::new(quota_file).parent()?.to_owned();
+        let mut file = Watched::open(&folder.join("cpu.stat"))?;
+        let last = parse_throttled(file.read()?)?;
+        Some(Self { file, last })
+    }
+
+    /// Times since the last call.
+    pub(super) fn since_last(&mut self) -> Option<u64> {
+        let now = parse_throttled(self.file.read()?)?;
+        let added = now.saturating_sub(self.last);
+        self.last = now;
+        Some(added)
+    }
+}
+
+fn parse_throttled(text: &str) -> Option<u64> {
+    text.lines()
+        .find_map(|line| line.strip_prefix("nr_throttled "))
+        .and_then(|number| number.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stat_is_read_per_cpu() {
+        let text = "cpu  10 0 5 100 3 1 1 7 0 0\ncpu0 4 0 2 50 1 1 0 3 0 0\ncpu12 6 0 3 50 2 0 1 4 0 0\nintr 5\n";
+        let usage = parse_stat(text, Duration::ZERO, 100);
+        assert_eq!(usage.steal, Duration::from_millis(70));
+        assert_eq!(
+            usage.busy,
+            [
+                (0, Duration::from_millis(70)),
+                (12, Duration::from_millis(100))
+            ]
+        );
+    }
+
+    #[test]
+    fn throttling_is_read() {
+        assert_eq!(
+            parse_throttled("nr_periods 5\nnr_throttled 3\nthrottled_usec 1\n"),
+            Some(3)
+        );
+        assert_eq!(parse_throttled(""), None);
+    }
+}

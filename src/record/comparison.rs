@@ -1,0 +1,413 @@
+//! A comparison of arms as a record.
+
+use serde::{Deserialize, Serialize};
+
+use super::finding::Finding;
+use super::topology::{CountsRecord, MachineRecord};
+
+/// Schema of [`Comparison`].
+pub const COMPARISON_SCHEMA: &str = "pinwise.comparison/1";
+
+/// A comparison: plan, runs, analysis.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// [`COMPARISON_SCHEMA`].
+    pub schema: String,
+    /// Name under which it is stored.
+    pub id: String,
+    /// `compare`, or `aa` where all arms are the same on purpose.
+    pub study: String,
+    /// Version of pinwise that wrote it.
+    pub pinwise_version: String,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// Where it ran.
+    pub host: HostRecord,
+    /// Seed of the order of runs (and of a simulated machine's noise).
+    pub seed: u64,
+    /// What is compared.
+    pub metric: MetricRecord,
+    /// How it was planned.
+    pub plan: PlanRecord,
+    /// Name of the arm that others are compared with.
+    pub baseline: String,
+    /// What was compared.
+    pub arms: Vec<Arm>,
+    /// Arm against baseline; only arms that were confirmed on fresh blocks.
+    pub contrasts: Vec<ContrastRecord>,
+    /// Name of the best arm, where there is a verdict for one.
+    pub best: Option<String>,
+    /// What it comes to.
+    pub verdict: VerdictRecord,
+    /// What disturbed it, and what else is worth knowing.
+    pub findings: Vec<Finding>,
+    /// Why it ended; `null` while it runs or where it was killed.
+    pub stopped: Option<Stopped>,
+    /// Whole blocks that the contrasts rest on.
+    pub blocks: usize,
+    /// Time from start to end, seconds.
+    pub elapsed_s: f64,
+    /// Labels of the user's.
+    #[serde(default)]
+    pub tags: Vec<String>,
+}
+
+/// The machine of a comparison.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HostRecord {
+    /// `local` or `sim:…`.
+    pub machine_spec: String,
+    /// Is every figure made up?
+    pub simulated: bool,
+    /// Names and versions.
+    #[serde(flatten)]
+    pub machine: MachineRecord,
+    /// Units that could be used.
+    pub counts: CountsRecord,
+    /// CPUs that could be used, as a list.
+    pub allowed: String,
+    /// The same for machines of the same shape.
+    pub shape_hash: String,
+}
+
+/// The figure that is compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MetricRecord {
+    /// As on the command line.
+    pub name: String,
+    /// Unit of values; empty where the program defines it.
+    pub unit: String,
+    /// `lower` or `higher`.
+    pub better: String,
+}
+
+/// How a comparison was planned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlanRecord {
+    /// Family-wise two-sided error.
+    pub alpha: f64,
+    /// Smallest effect of interest, as a share: 0.01 is 1 %.
+    pub min_effect: f64,
+    /// Half-width asked for, as a share.
+    pub precision: Option<f64>,
+    /// Budget in seconds.
+    pub budget_s: Option<f64>,
+    /// Budget in runs per arm.
+    pub max_runs: Option<usize>,
+    /// Whole blocks thrown away at the start.
+    pub warmup_blocks: usize,
+    /// `weighted` or `rank`.
+    pub score: String,
+    /// Arms screened before the confirmation; 0 without screening.
+    pub screened_arms: usize,
+}
+
+/// What a command is and how it was run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkloadRecord {
+    /// File on standard input.
+    pub input: Option<String>,
+    /// Added environment.
+    pub environment: Vec<(String, String)>,
+    /// Run before every run.
+    pub prepare: Option<String>,
+    /// Run after every run.
+    pub cleanup: Option<String>,
+    /// Time-out, seconds.
+    pub timeout_s: Option<u64>,
+}
+
+/// One thing that is compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Arm {
+    /// Its name, unique in the comparison.
+    pub name: String,
+    /// The command's arguments.
+    pub command: Vec<String>,
+    /// Surroundings of the command.
+    pub workload: WorkloadRecord,
+    /// Where it ran.
+    pub placement: PlacementRecord,
+    /// The CPUs asked for, as a list.
+    pub cpus: String,
+    /// Other placements asked for that stand for the same CPUs here.
+    pub same_as: Vec<String>,
+    /// Runs that do not count: warm-up, and blocks that were dropped.
+    pub other_runs: Vec<RunRecord>,
+    /// Runs of whole blocks, in time order.
+    pub runs: Vec<RunRecord>,
+    /// Typical value of the metric, with a 95 % interval for the median.
+    pub estimate: Option<Estimate>,
+    /// Spread of the metric over the runs.
+    pub spread: Option<Spread>,
+    /// Was it dropped by the screening?
+    pub eliminated: bool,
+    /// Why its runs do not count, where they do not.
+    pub invalid: Option<String>,
+}
+
+/// A placement and what it means on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlacementRecord {
+    /// As on the command line.
+    pub name: String,
+    /// `os-default` or `confined`.
+    pub kind: String,
+    /// Memory policy, `null` for the inherited one.
+    pub memory: Option<String>,
+    /// NUMA nodes of the memory policy.
+    pub memory_nodes: Vec<usize>,
+    /// Packages touched.
+    pub packages: usize,
+    /// NUMA nodes touched.
+    pub numa_nodes: usize,
+    /// Last-level-cache domains touched.
+    pub llcs: usize,
+    /// Cores touched.
+    pub cores: usize,
+}
+
+/// In which part of the experiment a run was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Thrown away.
+    Warmup,
+    /// Used only to drop arms.
+    Screening,
+    /// Used for the contrasts.
+    Confirmation,
+    /// Of a block that was not kept: a run of it failed, was throttled or was
+    /// interrupted.
+    Dropped,
+}
+
+/// One run. What could not be measured is `null`, never 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Number of the block within its phase, from 0.
+    pub block: usize,
+    /// Place within the block, from 0.
+    pub order: usize,
+    /// Number of runs that make this block whole.
+    pub block_runs: usize,
+    /// Part of the experiment.
+    pub phase: Phase,
+    /// Seconds since the experiment began.
+    pub at_s: f64,
+    /// Wall-clock time, seconds.
+    pub wall_s: f64,
+    /// CPU time in user mode, seconds.
+    pub user_s: Option<f64>,
+    /// CPU time in the kernel, seconds.
+    pub sys_s: Option<f64>,
+    /// Largest resident set of any process.
+    pub max_rss_bytes: Option<u64>,
+    /// Exit status; `null` where a signal or a time-out ended it.
+    pub exit: Option<i32>,
+    /// Signal that ended it.
+    pub signal: Option<i32>,
+    /// Was it killed for taking too long?
+    pub timed_out: bool,
+    /// Largest number of threads seen at once.
+    pub threads: Option<u32>,
+    /// Moves of threads between CPUs.
+    pub migrations: Option<u64>,
+    /// Context switches, both kinds.
+    pub context_switches: Option<u64>,
+    /// Of these, because the program was pushed aside.
+    pub involuntary_switches: Option<u64>,
+    /// Page faults without I/O.
+    pub minor_faults: Option<u64>,
+    /// Page faults with I/O.
+    pub major_faults: Option<u64>,
+    /// Core cycles.
+    pub cycles: Option<u64>,
+    /// Instructions.
+    pub instructions: Option<u64>,
+    /// CPUs that the kernel granted, as a list.
+    pub granted_cpus: String,
+    /// CPU seconds that others used meanwhile.
+    pub foreign_cpu_s: Option<f64>,
+    /// CPU seconds that the hypervisor gave to others meanwhile.
+    pub steal_s: Option<f64>,
+    /// Times a quota stopped it.
+    pub throttled: Option<u64>,
+    /// The compared figure.
+    pub metric: MetricReading,
+}
+
+/// The compared figure of one run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct MetricReading {
+    /// As the metric gives it; `null` where the run failed.
+    pub value: Option<f64>,
+    /// The cost that ratios are made of: the value, or its inverse where
+    /// higher is better.
+    pub cost: Option<f64>,
+}
+
+/// A value with an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Median over the runs.
+    pub value: f64,
+    /// Lower end; `null` with too few runs.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+/// Spread of an arm's runs in the metric's unit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Standard deviation.
+    pub sd: f64,
+    /// Interquartile range.
+    pub iqr: f64,
+    /// Standard deviation over mean.
+    pub cv: f64,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// One arm against the baseline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ContrastRecord {
+    /// The arm.
+    pub arm: String,
+    /// What it is compared with.
+    pub baseline: String,
+    /// Typical cost of the arm over that of the baseline: below 1 is better.
+    pub ratio: f64,
+    /// Lower end of the interval; `null` where the runs allow none.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Confidence of the interval, valid at all looks together.
+    pub confidence: f64,
+    /// p-value adjusted for arms and looks; at most `plan.alpha` exactly where
+    /// the interval excludes 1.
+    pub p_adjusted: f64,
+    /// `faster`, `slower`, `same` or `undecided`.
+    pub verdict: String,
+    /// The verdict in words, with its interval.
+    pub sentence: String,
+    /// Further time until the interval is ±`min_effect`, where undecided.
+    pub more_time_s: Option<f64>,
+    /// Ratio of CPU time, typical run; tighter than wall time under foreign
+    /// load, and blind to waiting.
+    pub cpu_time_ratio: Option<f64>,
+    /// Ratios of total and tail.
+    pub totals: Option<TotalsRecord>,
+    /// Does the answer differ between quiet and loaded times?
+    pub depends_on_load: bool,
+}
+
+/// Ratios of the mean and of the 90th percentile.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TotalsRecord {
+    /// Mean of the arm's cost over that of the baseline.
+    pub mean_ratio: f64,
+    /// 90th percentile over that of the baseline.
+    pub p90_ratio: f64,
+}
+
+/// Kinds of overall verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictKind {
+    /// One arm is best.
+    Best,
+    /// All are the same within the smallest effect of interest.
+    Same,
+    /// Nothing beats doing nothing.
+    LeaveAlone,
+    /// None of these.
+    Undecided,
+}
+
+/// What a comparison comes to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerdictRecord {
+    /// Which.
+    pub kind: VerdictKind,
+    /// In words.
+    pub sentence: String,
+    /// What to do.
+    pub advice: String,
+    /// What it is conditional on.
+    pub condition: String,
+}
+
+/// Why a comparison ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stopped {
+    /// All questions were answered, or the precision asked for was reached.
+    Precision,
+    /// The time was used up.
+    Budget,
+    /// The runs were used up.
+    Runs,
+    /// The user stopped it.
+    Interrupted,
+    /// No valid arms were left to compare.
+    Failed,
+}
+
+impl Comparison {
+    /// What it is about, in a few words: the command, or the commands.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let mut commands: Vec<String> = self
+            .arms
+            .iter()
+            .map(|arm| shell_words::join(&arm.command))
+            .collect();
+        commands.dedup();
+        let shown = commands.join(" | ");
+        if self.study == "aa" {
+            return format!("A/A: {shown}");
+        }
+        shown
+    }
+
+    /// The name of the machine it ran on.
+    #[must_use]
+    pub fn host_name(&self) -> String {
+        if self.host.simulated {
+            return self.host.machine_spec.clone();
+        }
+        let name = self.host.machine.hostname.as_deref();
+        name.unwrap_or("unknown").to_owned()
+    }
+
+    /// Gives an unfinished record the runs that were stored one by one: runs
+    /// of whole blocks count, the others are kept beside them.
+    pub fn adopt_runs(&mut self, runs: Vec<(usize, RunRecord)>) {
+        let mut good_runs = std::collections::BTreeMap::new();
+        for (_, run) in runs.iter().filter(|(_, run)| run.metric.cost.is_some()) {
+            *good_runs.entry((run.phase, run.block)).or_insert(0usize) += 1;
+        }
+        for (arm, mut run) in runs {
+            let Some(target) = self.arms.get_mut(arm) else {
+                continue;
+            };
+            let is_whole = good_runs.get(&(run.phase, run.block)) == Some(&run.block_runs);
+            if run.phase != Phase::Warmup && !is_whole {
+                run.phase = Phase::Dropped;
+            }
+            match run.phase {
+                Phase::Screening | Phase::Confirmation => target.runs.push(run),
+                Phase::Warmup | Phase::Dropped => target.other_runs.push(run),
+            }
+        }
+        self.verdict.sentence =
+            "Undecided: the experiment was cut off; its finished runs are kept.".to_owned();
+    }
+}

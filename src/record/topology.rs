@@ -1,0 +1,278 @@
+//! The machine as a record.
+
+use serde::{Deserialize, Serialize};
+
+use crate::topology::{CpuSet, Identity, Topology, Warning};
+
+/// Schema of [`TopologyRecord`].
+pub const TOPOLOGY_SCHEMA: &str = "pinwise.topology/1";
+
+/// How the CPUs are wired.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TopologyRecord {
+    /// [`TOPOLOGY_SCHEMA`].
+    pub schema: String,
+    /// Names and versions.
+    pub machine: MachineRecord,
+    /// Units that this process may use.
+    pub counts: CountsRecord,
+    /// CPUs that are switched on, as a list.
+    pub online: String,
+    /// CPUs that this process may use, as a list.
+    pub allowed: String,
+    /// Who takes CPUs away.
+    pub restrictions: Vec<RestrictionRecord>,
+    /// Limit on CPU time.
+    pub quota: Option<QuotaRecord>,
+    /// All present CPUs.
+    pub cpus: Vec<CpuRecord>,
+    /// All caches.
+    pub caches: Vec<CacheRecord>,
+    /// NUMA nodes.
+    pub numa_nodes: Vec<NodeRecord>,
+    /// Kinds of CPU, slowest first; empty where all are alike.
+    pub kinds: Vec<KindRecord>,
+    /// The same for machines of the same shape.
+    pub shape_hash: String,
+    /// What probes found; `null` unless measured.
+    pub measured: Option<serde_json::Value>,
+    /// Where measurement contradicts the system's report.
+    pub contradictions: Vec<serde_json::Value>,
+    /// What is odd about the system's report.
+    pub warnings: Vec<String>,
+}
+
+/// Names and versions of a machine; `null` where not told.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MachineRecord {
+    /// Network name.
+    pub hostname: Option<String>,
+    /// Marketing name of the processor.
+    pub cpu_model: Option<String>,
+    /// Processor vendor.
+    pub vendor: Option<String>,
+    /// Instruction set architecture.
+    pub arch: Option<String>,
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// Hypervisor, `null` on bare metal.
+    pub hypervisor: Option<String>,
+    /// CPU family.
+    pub cpu_family: Option<u32>,
+    /// CPU model number.
+    pub cpu_model_number: Option<u32>,
+    /// CPU stepping.
+    pub cpu_stepping: Option<u32>,
+    /// Microcode revision.
+    pub microcode: Option<String>,
+}
+
+/// Units per level that this process may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountsRecord {
+    /// Logical CPUs.
+    pub cpus: usize,
+    /// Physical cores.
+    pub cores: usize,
+    /// Last-level-cache domains; 0 where caches are not reported.
+    pub llcs: usize,
+    /// NUMA nodes with memory.
+    pub numa_nodes: usize,
+    /// Packages.
+    pub packages: usize,
+}
+
+/// A logical CPU; unit numbers are `null` where it is offline or not told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuRecord {
+    /// The operating system's number.
+    pub cpu: usize,
+    /// Core, counted from 0 in the order of their lowest CPU.
+    pub core: Option<usize>,
+    /// Last-level-cache domain, likewise.
+    pub llc: Option<usize>,
+    /// NUMA node, the operating system's number.
+    pub numa_node: Option<usize>,
+    /// Package, counted like cores.
+    pub package: Option<usize>,
+    /// Index into `kinds`; `null` where all CPUs are alike.
+    pub kind: Option<usize>,
+    /// Position in its core: 0 for the first hyper-thread.
+    pub smt_rank: usize,
+    /// Switched on?
+    pub online: bool,
+    /// May this process use it?
+    pub allowed: bool,
+}
+
+/// A cache.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheRecord {
+    /// 1 for L1 and so on.
+    pub level: u8,
+    /// `data`, `instruction` or `unified`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Capacity; `null` where not told.
+    pub size_bytes: Option<u64>,
+    /// CPUs that share it, as a list.
+    pub cpus: String,
+}
+
+/// A NUMA node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeRecord {
+    /// The operating system's number.
+    pub node: usize,
+    /// Its CPUs, as a list; empty for memory-only nodes.
+    pub cpus: String,
+    /// Memory; `null` where not told.
+    pub memory_bytes: Option<u64>,
+    /// May this process allocate there?
+    pub allowed: bool,
+}
+
+/// A kind of CPU on a hybrid machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KindRecord {
+    /// `E`, `M` or `P`.
+    pub name: String,
+    /// Its CPUs, as a list.
+    pub cpus: String,
+}
+
+/// A limit on CPU time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct QuotaRecord {
+    /// CPUs' worth of time.
+    pub cpus: f64,
+    /// The file that says so.
+    pub source: String,
+}
+
+/// Who takes CPUs away, and what is left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestrictionRecord {
+    /// `affinity mask` or the cpuset.
+    pub by: String,
+    /// CPUs that it leaves, as a list.
+    pub leaves: String,
+}
+
+impl TopologyRecord {
+    /// The record of a machine as its system reports it.
+    #[must_use]
+    pub fn new(topology: &Topology, warnings: &[Warning]) -> Self {
+        let counts = topology.counts();
+        Self {
+            schema: TOPOLOGY_SCHEMA.to_owned(),
+            machine: MachineRecord::new(&topology.identity),
+            counts: CountsRecord {
+                cpus: counts.cpus,
+                cores: counts.cores,
+                llcs: counts.llcs,
+                numa_nodes: counts.numa_nodes,
+                packages: counts.packages,
+            },
+            online: topology.online.to_string(),
+            allowed: topology.allowed.to_string(),
+            restrictions: restrictions(topology),
+            quota: topology.quota.as_ref().map(|quota| QuotaRecord {
+                cpus: quota.cpus,
+                source: quota.source.clone(),
+            }),
+            cpus: cpus(topology),
+            caches: caches(topology),
+            numa_nodes: numa_nodes(topology),
+            kinds: topology
+                .kinds
+                .iter()
+                .map(|kind| KindRecord {
+                    name: kind.name.clone(),
+                    cpus: kind.cpus.to_string(),
+                })
+                .collect(),
+            shape_hash: format!("{:016x}", topology.shape_hash()),
+            measured: None,
+            contradictions: Vec::new(),
+            warnings: warnings.to_vec(),
+        }
+    }
+}
+
+impl MachineRecord {
+    /// The record of a machine's names.
+    #[must_use]
+    pub fn new(identity: &Identity) -> Self {
+        Self {
+            hostname: identity.hostname.clone(),
+            cpu_model: identity.cpu_model.clone(),
+            vendor: identity.vendor.clone(),
+            arch: identity.arch.clone(),
+            kernel: identity.kernel.clone(),
+            hypervisor: identity.hypervisor.clone(),
+            cpu_family: identity.family,
+            cpu_model_number: identity.model,
+            cpu_stepping: identity.stepping,
+            microcode: identity.microcode.clone(),
+        }
+    }
+}
+
+fn restrictions(topology: &Topology) -> Vec<RestrictionRecord> {
+    let takes_away = |leaves: &CpuSet| !topology.online.is_subset(leaves);
+    topology
+        .restrictions
+        .iter()
+        .filter(|restriction| takes_away(&restriction.leaves))
+        .map(|restriction| RestrictionRecord {
+            by: restriction.by.clone(),
+            leaves: restriction.leaves.to_string(),
+        })
+        .collect()
+}
+
+fn cpus(topology: &Topology) -> Vec<CpuRecord> {
+    let node_number = |index: usize| topology.numa_nodes[index].node;
+    topology
+        .cpus
+        .iter()
+        .map(|cpu| CpuRecord {
+            cpu: cpu.id,
+            core: cpu.core,
+            llc: cpu.llc,
+            numa_node: cpu.numa_node.map(node_number),
+            package: cpu.package,
+            kind: cpu.kind,
+            smt_rank: cpu.smt_rank,
+            online: cpu.online,
+            allowed: cpu.allowed,
+        })
+        .collect()
+}
+
+fn caches(topology: &Topology) -> Vec<CacheRecord> {
+    topology
+        .caches
+        .iter()
+        .map(|cache| CacheRecord {
+            level: cache.level,
+            kind: cache.kind.name().to_owned(),
+            size_bytes: cache.size_bytes,
+            cpus: cache.cpus.to_string(),
+        })
+        .collect()
+}
+
+fn numa_nodes(topology: &Topology) -> Vec<NodeRecord> {
+    topology
+        .numa_nodes
+        .iter()
+        .map(|node| NodeRecord {
+            node: node.node,
+            cpus: node.cpus.to_string(),
+            memory_bytes: node.memory_bytes,
+            allowed: node.allowed,
+        })
+        .collect()
+}

@@ -1,0 +1,187 @@
+//! A comparison as text: what ran, how it compares, what to do, what to beware.
+
+use super::style::{self, Palette, paragraph, quantity, shortened, table};
+use crate::record::{Arm, Comparison, ContrastRecord, Finding, Severity, Stopped, VerdictKind};
+use crate::stats::verdict::duration;
+use std::time::Duration;
+
+/// Longest name in the table.
+const NAME_WIDTH: usize = 26;
+
+/// The whole comparison for a terminal.
+#[must_use]
+pub fn comparison(record: &Comparison, palette: Palette) -> String {
+    let mut text = String::new();
+    text.push_str(&heading(record, palette));
+    text.push('\n');
+    text.push_str(&arms_table(record));
+    text.push('\n');
+    text.push_str(&verdict(record, palette));
+    text.push_str(&contrasts(record));
+    text.push_str(&findings(&record.findings, palette));
+    text.push('\n');
+    text.push_str(&palette.faint(&method(record)));
+    text.push('\n');
+    text
+}
+
+fn heading(record: &Comparison, palette: Palette) -> String {
+    let title = palette.strong(&shortened(&record.title(), super::WIDTH));
+    let machine = &record.host.machine;
+    let model = machine.cpu_model.as_deref().unwrap_or("unknown processor");
+    let counts = &record.host.counts;
+    let place = format!(
+        "{} · {} · {} CPUs, {} cores · metric: {}",
+        record.host_name(),
+        model,
+        counts.cpus,
+        counts.cores,
+        record.metric.name
+    );
+    format!("{title}\n{}\n", shortened(&place, super::WIDTH))
+}
+
+fn arms_table(record: &Comparison) -> String {
+    let rows = record
+        .arms
+        .iter()
+        .filter(|arm| !arm.eliminated)
+        .map(|arm| row(record, arm))
+        .collect();
+    let header = [
+        "arm", "CPUs", "typical", "ratio", "interval", "spread", "verdict",
+    ];
+    let mut text = table(&header, rows);
+    let dropped: Vec<&str> = record
+        .arms
+        .iter()
+        .filter(|arm| arm.eliminated)
+        .map(|arm| arm.name.as_str())
+        .collect();
+    if !dropped.is_empty() {
+        let list = format!("Eliminated in screening: {}.", dropped.join(", "));
+        text.push_str(&paragraph("  ", "  ", &list));
+        text.push('\n');
+    }
+    text
+}
+
+fn row(record: &Comparison, arm: &Arm) -> Vec<String> {
+    let contrast = record.contrasts.iter().find(|c| c.arm == arm.name);
+    let unit = &record.metric.unit;
+    let typical = arm
+        .estimate
+        .as_ref()
+        .map_or_else(|| "–".to_owned(), |e| quantity(e.value, unit));
+    let spread = arm
+        .spread
+        .as_ref()
+        .map_or_else(|| "–".to_owned(), |s| format!("{:.1} %", 100.0 * s.cv));
+    let (ratio, interval, verdict) = match contrast {
+        Some(c) => (format!("{:.3}", c.ratio), interval(c), c.verdict.clone()),
+        None if arm.invalid.is_some() => ("–".to_owned(), "–".to_owned(), "failed".to_owned()),
+        None if arm.name == record.baseline => {
+            ("1".to_owned(), String::new(), "baseline".to_owned())
+        }
+        None => ("–".to_owned(), "–".to_owned(), "–".to_owned()),
+    };
+    vec![
+        shortened(&arm.name, NAME_WIDTH),
+        shortened(&arm.cpus, 12),
+        typical,
+        ratio,
+        interval,
+        spread,
+        verdict,
+    ]
+}
+
+fn interval(contrast: &ContrastRecord) -> String {
+    match (contrast.low, contrast.high) {
+        (Some(low), Some(high)) => format!("{low:.3}–{high:.3}"),
+        _ => "–".to_owned(),
+    }
+}
+
+fn verdict(record: &Comparison, palette: Palette) -> String {
+    let sentence = paragraph("", "", &record.verdict.sentence);
+    let painted = match record.verdict.kind {
+        VerdictKind::Best | VerdictKind::LeaveAlone => palette.good(&sentence),
+        VerdictKind::Same => palette.strong(&sentence),
+        VerdictKind::Undecided => palette.warn(&sentence),
+    };
+    let mut text = format!("{painted}\n");
+    if !record.verdict.advice.is_empty() {
+        text.push_str(&paragraph("→ ", "  ", &record.verdict.advice));
+        text.push('\n');
+    }
+    text.push('\n');
+    text
+}
+
+fn contrasts(record: &Comparison) -> String {
+    record
+        .contrasts
+        .iter()
+        .map(|contrast| {
+            let mut line = contrast.sentence.clone();
+            if let Some(ratio) = contrast.cpu_time_ratio
+                && record.metric.name == "wall"
+            {
+                line.push_str(&format!(" CPU time {:+.1} %.", 100.0 * (ratio - 1.0)));
+            }
+            format!("{}\n", paragraph("  ", "    ", &line))
+        })
+        .collect()
+}
+
+/// Findings with their advice, worst first.
+pub(super) fn findings(findings: &[Finding], palette: Palette) -> String {
+    if findings.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n{}\n", palette.strong("Findings"));
+    for finding in findings {
+        let (mark, painted): (&str, fn(Palette, &str) -> String) = match finding.severity {
+            Severity::Problem => ("!!", Palette::bad),
+            Severity::Warning => ("! ", Palette::warn),
+            Severity::Note => ("· ", Palette::faint),
+        };
+        let mut line = finding.sentence.clone();
+        if !finding.advice.is_empty() {
+            line.push_str(&format!("\n→ {}", finding.advice));
+        }
+        let body = paragraph("     ", "     ", &line);
+        let body = body.trim_start();
+        text.push_str(&format!("  {} {body}\n", painted(palette, mark)));
+    }
+    text
+}
+
+fn method(record: &Comparison) -> String {
+    let per_block = record.contrasts.len() + 1;
+    let stopped = match record.stopped {
+        Some(Stopped::Precision) => "stopped when every question was answered",
+        Some(Stopped::Budget) => "stopped at the end of the time",
+        Some(Stopped::Runs) => "stopped at the end of the runs",
+        Some(Stopped::Interrupted) => "interrupted",
+        Some(Stopped::Failed) => "stopped because arms failed",
+        None => "cut off",
+    };
+    let screening = if record.plan.screened_arms > 0 {
+        format!(" after screening {} arms", record.plan.screened_arms)
+    } else {
+        String::new()
+    };
+    let line = format!(
+        "{} blocks of {per_block} runs in random order (seed {}){screening}, {} warm-up, {}; {stopped}. Intervals hold together at {:.0} %, at every look. {} Record {}.",
+        record.blocks,
+        record.seed,
+        record.plan.warmup_blocks,
+        duration(Duration::try_from_secs_f64(record.elapsed_s).unwrap_or_default()),
+        100.0 * (1.0 - record.plan.alpha),
+        record.verdict.condition,
+        style::visible(&record.id),
+    );
+    paragraph("", "", &line)
+}

@@ -1,0 +1,37 @@
+//! The list of stored records, as text.
+
+use super::WIDTH;
+use super::style::{paragraph, shortened};
+
+/// One entry of the history.
+#[derive(Debug, Clone, Copy)]
+pub struct Line<'a> {
+    /// The record's id.
+    pub id: &'a str,
+    /// Where it ran.
+    pub host: &'a str,
+    /// What it is about.
+    pub title: &'a str,
+    /// What came out.
+    pub verdict: &'a str,
+}
+
+/// The list for a terminal, in the order given.
+#[must_use]
+pub fn history(lines: &[Line<'_>]) -> String {
+    if lines.is_empty() {
+        return "Nothing has been recorded yet.\n".to_owned();
+    }
+    lines
+        .iter()
+        .map(|line| {
+            format!(
+                "{}  {:<10}  {}\n{}\n",
+                line.id,
+                shortened(line.host, 10),
+                shortened(line.title, WIDTH - line.id.len().min(30) - 14),
+                paragraph("    ", "    ", line.verdict)
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,26 @@
+//! Records as people and other programs read them: text, CSV, Markdown and
+//! hyperfine's JSON.
+//!
+//! Pure functions from a record to a string. Nothing is computed here that is
+//! not in the record, nothing is printed, no file opened. Text fits 80
+//! columns, is understandable without colour, and shows strings from commands
+//! and hosts with control characters made visible: they are hostile input.
+
+mod comparison;
+mod doctor;
+mod export;
+mod history;
+mod placement;
+mod style;
+mod topology;
+
+pub use comparison::comparison;
+pub use doctor::doctor;
+pub use export::{csv, hyperfine, markdown};
+pub use history::{Line, history};
+pub use placement::explain;
+pub use style::{Palette, visible};
+pub use topology::topology;
+
+/// Columns that text fits into.
+pub const WIDTH: usize = 80;

@@ -1,0 +1,175 @@
+//! Records on disk.
+//!
+//! A record is written as it grows: its plan at the start, every run as it
+//! finishes, the whole at the end. Killed at any instant, the store opens and
+//! every finished run is in it. It knows records only as text and an index of
+//! them; what they mean is the record's affair.
+
+mod sqlite;
+
+use std::path::PathBuf;
+
+pub use sqlite::Store;
+
+use crate::record::{COMPARISON_SCHEMA, Comparison, RecordError, RunRecord};
+
+/// Where records are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    /// An SQLite file.
+    Sqlite(PathBuf),
+    /// Nowhere: records are only printed.
+    Nowhere,
+}
+
+/// Why a store cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The text after `--store` is no store.
+    #[error("--store '{text}': {reason}")]
+    Location {
+        /// What was written.
+        text: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The file or its folder cannot be opened or made.
+    #[error(
+        "the store {path} cannot be opened: {reason} (choose another with --store, or none with --store none)"
+    )]
+    Open {
+        /// The file.
+        path: String,
+        /// The system's words.
+        reason: String,
+    },
+    /// Another process keeps it locked.
+    #[error(
+        "the store {path} is locked by another process; try again later or choose another with --store"
+    )]
+    Locked {
+        /// The file.
+        path: String,
+    },
+    /// Not an SQLite file, or broken.
+    #[error(
+        "the store {path} is damaged or not a pinwise store: {reason} (move it away to start anew)"
+    )]
+    Damaged {
+        /// The file.
+        path: String,
+        /// SQLite's words.
+        reason: String,
+    },
+    /// Written by a newer pinwise.
+    #[error(
+        "the store {path} has schema {found}, this pinwise knows {known}; a newer pinwise reads it"
+    )]
+    Newer {
+        /// The file.
+        path: String,
+        /// Its schema.
+        found: i64,
+        /// The newest known.
+        known: i64,
+    },
+    /// The disk is full or writing failed.
+    #[error("the store {path} cannot be written: {reason}")]
+    Write {
+        /// The file.
+        path: String,
+        /// The system's words.
+        reason: String,
+    },
+    /// No record, or more than one, has this id.
+    #[error("{0}")]
+    Id(String),
+    /// A record that is there cannot be read.
+    #[error("record {id}: {source}")]
+    Record {
+        /// Its id.
+        id: String,
+        /// Why.
+        source: RecordError,
+    },
+}
+
+impl Location {
+    /// Reads `sqlite:PATH`, a plain path, or `none`.
+    ///
+    /// # Errors
+    /// [`StoreError::Location`] where it is neither.
+    pub fn parse(text: &str) -> Result<Self, StoreError> {
+        let bad = |reason: &str| StoreError::Location {
+            text: text.to_owned(),
+            reason: reason.to_owned(),
+        };
+        if text == "none" {
+            return Ok(Self::Nowhere);
+        }
+        if text.starts_with("postgres:") || text.starts_with("postgresql:") {
+            return Err(bad("PostgreSQL stores are not available in this version"));
+        }
+        let path = text.strip_prefix("sqlite:").unwrap_or(text);
+        if path.is_empty() {
+            return Err(bad("write sqlite:PATH, or none"));
+        }
+        Ok(Self::Sqlite(PathBuf::from(path)))
+    }
+}
+
+/// A line of the history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The record's id.
+    pub id: String,
+    /// Its schema.
+    pub schema: String,
+    /// When it began.
+    pub time: String,
+    /// Where it ran.
+    pub host: String,
+    /// What it is about.
+    pub title: String,
+    /// What came out, in words; empty while unfinished.
+    pub verdict: String,
+    /// Did it end?
+    pub is_complete: bool,
+}
+
+/// A record as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// Its line of the history.
+    pub entry: Entry,
+    /// The record as JSON; of an unfinished one, without runs.
+    pub body: String,
+    /// Runs of an unfinished record: arm number and JSON.
+    pub runs: Vec<(usize, String)>,
+}
+
+impl Stored {
+    /// The comparison that this is. Of one that was killed, whole blocks
+    /// count and the rest is kept beside them; it has no verdict.
+    ///
+    /// # Errors
+    /// [`StoreError::Record`] where it is damaged, newer or no comparison.
+    pub fn comparison(&self) -> Result<Comparison, StoreError> {
+        let bad = |source| StoreError::Record {
+            id: self.entry.id.clone(),
+            source,
+        };
+        let mut record: Comparison =
+            crate::record::read(&self.body, COMPARISON_SCHEMA).map_err(bad)?;
+        let runs: Vec<(usize, RunRecord)> = self
+            .runs
+            .iter()
+            .map(|(arm, json)| Ok((*arm, serde_json::from_str(json)?)))
+            .collect::<Result<_, serde_json::Error>>()
+            .map_err(|error| bad(error.into()))?;
+        if !runs.is_empty() {
+            record.adopt_runs(runs);
+        }
+        Ok(record)
+    }
+}

@@ -1,0 +1,310 @@
+//! The store in an SQLite file.
+//!
+//! Write-ahead logging without a sync per commit: a killed process loses
+//! nothing; a power cut may lose the last seconds but corrupts nothing.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, params};
+
+use super::{Entry, StoreError, Stored};
+use crate::record::{Comparison, RunRecord};
+
+/// How long to wait for another process's lock.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Steps from an empty file to the newest schema; `user_version` counts them.
+const MIGRATIONS: [&str; 1] = ["
+    CREATE TABLE record (
+        id       TEXT PRIMARY KEY NOT NULL,
+        schema   TEXT NOT NULL,
+        time     TEXT NOT NULL,
+        host     TEXT NOT NULL,
+        title    TEXT NOT NULL,
+        verdict  TEXT NOT NULL,
+        complete INTEGER NOT NULL,
+        body     TEXT NOT NULL
+    );
+    CREATE INDEX record_by_time ON record (time);
+    CREATE TABLE run (
+        record TEXT NOT NULL REFERENCES record (id) ON DELETE CASCADE,
+        number INTEGER NOT NULL,
+        arm    INTEGER NOT NULL,
+        body   TEXT NOT NULL,
+        PRIMARY KEY (record, number)
+    ) WITHOUT ROWID;
+"];
+
+/// An open store.
+#[derive(Debug)]
+pub struct Store {
+    connection: Connection,
+    path: PathBuf,
+    runs_written: i64,
+}
+
+impl Store {
+    /// Opens a store, making file, folder and tables where they are missing.
+    ///
+    /// # Errors
+    /// [`StoreError`] where it cannot be opened, is locked, damaged or newer.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(|error| StoreError::Open {
+                path: path.display().to_string(),
+                reason: error.to_string(),
+            })?;
+        }
+        let connection = Connection::open(path).map_err(|error| StoreError::Open {
+            path: path.display().to_string(),
+            reason: error.to_string(),
+        })?;
+        let mut store = Self {
+            connection,
+            path: path.to_owned(),
+            runs_written: 0,
+        };
+        store.prepare().map_err(|error| store.explain(&error))?;
+        store.migrate()?;
+        Ok(store)
+    }
+
+    /// Writes a record that has just begun.
+    ///
+    /// # Errors
+    /// [`StoreError`] where it cannot be written.
+    pub fn begin(&mut self, record: &Comparison) -> Result<(), StoreError> {
+        self.runs_written = 0;
+        self.put(record, false)
+            .map_err(|error| self.explain(&error))
+    }
+
+    /// Adds a run that has just finished.
+    ///
+    /// # Errors
+    /// [`StoreError`] where it cannot be written.
+    pub fn add_run(&mut self, id: &str, arm: usize, run: &RunRecord) -> Result<(), StoreError> {
+        let body = serde_json::to_string(run).unwrap_or_default();
+        let number = self.runs_written;
+        self.runs_written += 1;
+        self.insert_run(id, number, arm, &body)
+            .map_err(|error| self.explain(&error))
+    }
+
+    /// Writes a record that is finished, in place of its parts.
+    ///
+    /// # Errors
+    /// [`StoreError`] where it cannot be written; the parts then stay.
+    pub fn finish(&mut self, record: &Comparison) -> Result<(), StoreError> {
+        self.replace_parts(record)
+            .map_err(|error| self.explain(&error))
+    }
+
+    /// The newest records first, at most `limit`.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store cannot be read.
+    pub fn list(&self, limit: usize) -> Result<Vec<Entry>, StoreError> {
+        self.select_entries(limit)
+            .map_err(|error| self.explain(&error))
+    }
+
+    /// The record whose id begins with `id`, or the newest for `last`.
+    ///
+    /// # Errors
+    /// [`StoreError::Id`] where none or several do.
+    pub fn load(&self, id: &str) -> Result<Stored, StoreError> {
+        let found = self
+            .select_matching(id)
+            .map_err(|error| self.explain(&error))?;
+        match found.as_slice() {
+            [] if id == "last" => Err(StoreError::Id("the store is empty".to_owned())),
+            [] => Err(StoreError::Id(format!(
+                "no record has the id '{id}' (pinwise history lists them)"
+            ))),
+            [(entry, body)] => {
+                let runs = self
+                    .select_runs(&entry.id)
+                    .map_err(|error| self.explain(&error))?;
+                Ok(Stored {
+                    entry: entry.clone(),
+                    body: body.clone(),
+                    runs,
+                })
+            }
+            several => {
+                let ids: Vec<&str> = several.iter().map(|(e, _)| e.id.as_str()).collect();
+                Err(StoreError::Id(format!(
+                    "'{id}' could be any of {}",
+                    ids.join(", ")
+                )))
+            }
+        }
+    }
+
+    fn prepare(&self) -> rusqlite::Result<()> {
+        self.connection.busy_timeout(PATIENCE)?;
+        self.connection.pragma_update(None, "journal_mode", "WAL")?;
+        self.connection
+            .pragma_update(None, "synchronous", "NORMAL")?;
+        self.connection.pragma_update(None, "foreign_keys", true)
+    }
+
+    fn migrate(&mut self) -> Result<(), StoreError> {
+        let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+        let version = self
+            .connection
+            .pragma_query_value(None, "user_version", |row| row.get(0))
+            .map_err(|error| self.explain(&error))?;
+        if version > known {
+            return Err(StoreError::Newer {
+                path: self.path.display().to_string(),
+                found: version,
+                known,
+            });
+        }
+        if version < known {
+            self.apply_migrations()
+                .map_err(|error| self.explain(&error))?;
+        }
+        Ok(())
+    }
+
+    fn apply_migrations(&mut self) -> rusqlite::Result<()> {
+        let transaction = self
+            .connection
+            .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        // Another process may have been faster.
+        let done: usize = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        for step in MIGRATIONS.iter().skip(done) {
+            transaction.execute_batch(step)?;
+        }
+        transaction.pragma_update(None, "user_version", MIGRATIONS.len())?;
+        transaction.commit()
+    }
+
+    fn put(&self, record: &Comparison, is_complete: bool) -> rusqlite::Result<()> {
+        let body = serde_json::to_string(record).unwrap_or_default();
+        let verdict = if is_complete {
+            &record.verdict.sentence
+        } else {
+            ""
+        };
+        self.connection
+            .prepare_cached(
+                "INSERT INTO record (id, schema, time, host, title, verdict, complete, body)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+                 ON CONFLICT (id) DO UPDATE SET
+                    verdict = excluded.verdict, complete = excluded.complete, body = excluded.body",
+            )?
+            .execute(params![
+                record.id,
+                record.schema,
+                record.started,
+                record.host_name(),
+                record.title(),
+                verdict,
+                is_complete,
+                body
+            ])?;
+        Ok(())
+    }
+
+    fn insert_run(&self, id: &str, number: i64, arm: usize, body: &str) -> rusqlite::Result<()> {
+        self.connection
+            .prepare_cached("INSERT INTO run (record, number, arm, body) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![id, number, arm, body])?;
+        Ok(())
+    }
+
+    fn replace_parts(&mut self, record: &Comparison) -> rusqlite::Result<()> {
+        let body = serde_json::to_string(record).unwrap_or_default();
+        let transaction = self.connection.transaction()?;
+        transaction.execute(
+            "UPDATE record SET verdict = ?2, complete = 1, body = ?3 WHERE id = ?1",
+            params![record.id, record.verdict.sentence, body],
+        )?;
+        transaction.execute("DELETE FROM run WHERE record = ?1", [&record.id])?;
+        transaction.commit()
+    }
+
+    fn select_entries(&self, limit: usize) -> rusqlite::Result<Vec<Entry>> {
+        self.connection
+            .prepare(
+                "SELECT id, schema, time, host, title, verdict, complete FROM record
+                 ORDER BY time DESC, rowid DESC LIMIT ?1",
+            )?
+            .query_map([limit], entry)?
+            .collect()
+    }
+
+    fn select_matching(&self, id: &str) -> rusqlite::Result<Vec<(Entry, String)>> {
+        const COLUMNS: &str = "id, schema, time, host, title, verdict, complete, body";
+        let with_body = |row: &Row<'_>| Ok((entry(row)?, row.get(7)?));
+        if id == "last" {
+            let sql =
+                format!("SELECT {COLUMNS} FROM record ORDER BY time DESC, rowid DESC LIMIT 1");
+            let newest = self.connection.query_row(&sql, [], with_body).optional()?;
+            return Ok(newest.into_iter().collect());
+        }
+        let exact = format!("SELECT {COLUMNS} FROM record WHERE id = ?1");
+        let same = self
+            .connection
+            .query_row(&exact, [id], with_body)
+            .optional()?;
+        if let Some(same) = same {
+            return Ok(vec![same]);
+        }
+        let sql = format!(
+            "SELECT {COLUMNS} FROM record WHERE substr(id, 1, length(?1)) = ?1 ORDER BY time LIMIT 5"
+        );
+        self.connection
+            .prepare(&sql)?
+            .query_map([id], with_body)?
+            .collect()
+    }
+
+    fn select_runs(&self, id: &str) -> rusqlite::Result<Vec<(usize, String)>> {
+        self.connection
+            .prepare("SELECT arm, body FROM run WHERE record = ?1 ORDER BY number")?
+            .query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect()
+    }
+
+    fn explain(&self, error: &rusqlite::Error) -> StoreError {
+        let path = self.path.display().to_string();
+        let reason = error.to_string();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                StoreError::Locked { path }
+            }
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+                StoreError::Damaged { path, reason }
+            }
+            Some(ErrorCode::DiskFull | ErrorCode::ReadOnly | ErrorCode::SystemIoFailure) => {
+                StoreError::Write { path, reason }
+            }
+            Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+                StoreError::Open { path, reason }
+            }
+            _ => StoreError::Damaged { path, reason },
+        }
+    }
+}
+
+fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
+    Ok(Entry {
+        id: row.get(0)?,
+        schema: row.get(1)?,
+        time: row.get(2)?,
+        host: row.get(3)?,
+        title: row.get(4)?,
+        verdict: row.get(5)?,
+        is_complete: row.get(6)?,
+    })
+}
+
+#[cfg(test)]
+#[path = "sqlite_tests.rs"]
+mod tests;

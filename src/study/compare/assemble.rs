@@ -1,0 +1,343 @@
+//! Puts the record together: at the start from the plan, at the end from what
+//! the engine found.
+
+use super::engine::Results;
+use super::findings;
+use super::outcome::ArmState;
+use super::plan::{ArmPlan, Plan};
+use crate::machine::Machine;
+use crate::placement::{Placement, Wish, taskset_line};
+use crate::record::{
+    Arm, COMPARISON_SCHEMA, Comparison, ContrastRecord, CountsRecord, Estimate, HostRecord,
+    MachineRecord, MetricRecord, PlacementRecord, PlanRecord, RunRecord, Spread, Stopped,
+    TotalsRecord, VerdictKind, VerdictRecord, WorkloadRecord,
+};
+use crate::stats::confirm::{Contrast, Decision, Look, Score};
+use crate::stats::describe::{describe, median_interval};
+use crate::stats::diagnose;
+use crate::stats::paired::Paired;
+use crate::stats::verdict::{self, Outcome, Setting};
+use crate::topology::Topology;
+use crate::workload::{Better, Workload};
+
+const CONDITION: &str = "Conditional on this boot, this binary and this load.";
+
+/// The record before the first run.
+pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -> Comparison {
+    Comparison {
+        schema: COMPARISON_SCHEMA.to_owned(),
+        id: plan.id.clone(),
+        study: plan.study.to_owned(),
+        pinwise_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: plan.started.clone(),
+        host: host(machine, topology),
+        seed: plan.seed,
+        metric: MetricRecord {
+            name: plan.metric.to_string(),
+            unit: plan.metric.unit().to_owned(),
+            better: match plan.metric.better() {
+                Better::Lower => "lower".to_owned(),
+                Better::Higher => "higher".to_owned(),
+            },
+        },
+        plan: plan_record(plan),
+        baseline: plan.arms[plan.baseline].name.clone(),
+        arms: plan.arms.iter().map(arm_record).collect(),
+        contrasts: Vec::new(),
+        best: None,
+        verdict: VerdictRecord {
+            kind: VerdictKind::Undecided,
+            sentence: "Undecided: the experiment has not ended.".to_owned(),
+            advice: String::new(),
+            condition: CONDITION.to_owned(),
+        },
+        findings: Vec::new(),
+        stopped: None,
+        blocks: 0,
+        elapsed_s: 0.0,
+        tags: plan.tags.clone(),
+    }
+}
+
+fn host(machine: &dyn Machine, topology: &Topology) -> HostRecord {
+    let counts = topology.counts();
+    HostRecord {
+        machine_spec: machine.label(),
+        simulated: machine.is_simulated(),
+        machine: MachineRecord::new(&topology.identity),
+        counts: CountsRecord {
+            cpus: counts.cpus,
+            cores: counts.cores,
+            llcs: counts.llcs,
+            numa_nodes: counts.numa_nodes,
+            packages: counts.packages,
+        },
+        allowed: topology.allowed.to_string(),
+        shape_hash: format!("{:016x}", topology.shape_hash()),
+    }
+}
+
+fn plan_record(plan: &Plan) -> PlanRecord {
+    let tuning = &plan.tuning;
+    PlanRecord {
+        alpha: tuning.alpha,
+        min_effect: tuning.min_effect,
+        precision: tuning.precision,
+        budget_s: tuning.budget.map(|budget| budget.as_secs_f64()),
+        max_runs: tuning.max_runs,
+        warmup_blocks: tuning.warmup.unwrap_or(0),
+        score: match tuning.score {
+            Score::Weighted => "weighted".to_owned(),
+            Score::Rank => "rank".to_owned(),
+        },
+        screened_arms: 0,
+    }
+}
+
+fn arm_record(arm: &ArmPlan) -> Arm {
+    let place = &arm.place;
+    let memory = place.memory.as_ref();
+    Arm {
+        name: arm.name.clone(),
+        command: arm.workload.command.argv().to_vec(),
+        workload: workload_record(&arm.workload),
+        placement: PlacementRecord {
+            name: place.placement.to_string(),
+            kind: kind_name(&place.placement).to_owned(),
+            memory: memory.map(|m| m.policy.name().to_owned()),
+            memory_nodes: memory.map(|m| m.nodes.clone()).unwrap_or_default(),
+            packages: place.used.packages,
+            numa_nodes: place.used.numa_nodes,
+            llcs: place.used.llcs,
+            cores: place.used.cores,
+        },
+        cpus: place.cpus.to_string(),
+        same_as: arm.same_as.clone(),
+        other_runs: Vec::new(),
+        runs: Vec::new(),
+        estimate: None,
+        spread: None,
+        eliminated: false,
+        invalid: None,
+    }
+}
+
+fn kind_name(placement: &Placement) -> &'static str {
+    match placement.wish {
+        Wish::OsDefault => "os-default",
+        _ => "confined",
+    }
+}
+
+fn workload_record(workload: &Workload) -> WorkloadRecord {
+    WorkloadRecord {
+        input: workload.input.as_ref().map(|p| p.display().to_string()),
+        environment: workload.environment.clone(),
+        prepare: workload.prepare.as_ref().map(ToString::to_string),
+        cleanup: workload.cleanup.as_ref().map(ToString::to_string),
+        timeout_s: workload.timeout.map(|t| t.as_secs()),
+    }
+}
+
+/// Completes the record.
+pub(super) fn close(record: &mut Comparison, plan: &Plan, results: Results) {
+    record.stopped = Some(results.stopped);
+    record.blocks = results.data.blocks();
+    record.elapsed_s = results.elapsed.as_secs_f64();
+    record.plan.warmup_blocks = results.warmup_blocks;
+    record.plan.screened_arms = results.screened;
+    for (arm, state) in record.arms.iter_mut().zip(&results.arms) {
+        fill_arm(arm, state);
+    }
+    let names: Vec<String> = results
+        .columns
+        .iter()
+        .map(|&arm| plan.arms[arm].name.clone())
+        .collect();
+    let setting = Setting {
+        names: &names,
+        baseline: results
+            .columns
+            .iter()
+            .position(|&arm| arm == plan.baseline)
+            .unwrap_or(0),
+        delta: plan.tuning.min_effect.ln_1p(),
+        words: plan.words(),
+        spent: results.confirmation_time,
+    };
+    match &results.look {
+        Some(look) if results.stopped != Stopped::Failed => {
+            record.contrasts = look
+                .contrasts
+                .iter()
+                .map(|c| contrast_record(c, look, &setting, &results))
+                .collect();
+            conclude(record, plan, look, &setting, &results.columns);
+        }
+        _ => record.verdict.sentence = no_look_sentence(record, results.stopped),
+    }
+    record.findings = findings::all(record, plan, &results);
+}
+
+fn fill_arm(arm: &mut Arm, state: &ArmState) {
+    arm.runs.clone_from(&state.runs);
+    arm.other_runs.clone_from(&state.other_runs);
+    arm.eliminated = state.eliminated;
+    arm.invalid.clone_from(&state.invalid);
+    let values: Vec<f64> = state.runs.iter().filter_map(|r| r.metric.value).collect();
+    arm.spread = describe(&values).map(|d| Spread {
+        sd: d.sd,
+        iqr: d.iqr,
+        cv: d.cv,
+        mean: d.mean,
+        min: d.min,
+        max: d.max,
+    });
+    arm.estimate = describe(&values).map(|d| {
+        let interval = median_interval(&values, 0.95);
+        Estimate {
+            value: d.median,
+            low: interval.map(|i| i.0),
+            high: interval.map(|i| i.1),
+        }
+    });
+}
+
+fn contrast_record(
+    contrast: &Contrast,
+    look: &Look,
+    setting: &Setting<'_>,
+    results: &Results,
+) -> ContrastRecord {
+    let half_width = contrast.interval.half_width();
+    let more = (contrast.decision == Decision::Undecided && half_width.is_finite())
+        .then(|| verdict::time_needed(half_width, setting).as_secs_f64());
+    let arm = &results.arms[results.columns[contrast.arm]];
+    let baseline = &results.arms[results.columns[setting.baseline]];
+    let costs = |column: usize| -> Vec<f64> {
+        results
+            .data
+            .column(column)
+            .iter()
+            .map(|y| y.exp())
+            .collect()
+    };
+    ContrastRecord {
+        arm: setting.names[contrast.arm].clone(),
+        baseline: setting.names[setting.baseline].clone(),
+        ratio: contrast.estimate.exp(),
+        low: finite(contrast.interval.low.exp(), contrast.interval.low),
+        high: finite(contrast.interval.high.exp(), contrast.interval.high),
+        confidence: contrast.confidence,
+        p_adjusted: contrast.p_adjusted,
+        verdict: match contrast.decision {
+            Decision::Faster => "faster",
+            Decision::Slower => "slower",
+            Decision::Same => "same",
+            Decision::Undecided => "undecided",
+        }
+        .to_owned(),
+        sentence: verdict::contrast_sentence(contrast, look.blocks, setting),
+        more_time_s: more,
+        cpu_time_ratio: cpu_time_ratio(&arm.runs, &baseline.runs),
+        totals: diagnose::totals(&costs(contrast.arm), &costs(setting.baseline)).map(|t| {
+            TotalsRecord {
+                mean_ratio: t.mean_ratio,
+                p90_ratio: t.p90_ratio,
+            }
+        }),
+        depends_on_load: contrast.depends_on_load,
+    }
+}
+
+fn finite(value: f64, check: f64) -> Option<f64> {
+    check.is_finite().then_some(value)
+}
+
+/// Typical ratio of user and system time, block by block.
+fn cpu_time_ratio(arm: &[RunRecord], baseline: &[RunRecord]) -> Option<f64> {
+    let cpu_s = |run: &RunRecord| Some(run.user_s? + run.sys_s?).filter(|&t| t > 0.0);
+    let differences: Vec<f64> = arm
+        .iter()
+        .filter_map(|run| {
+            let twin = baseline
+                .iter()
+                .find(|b| b.block == run.block && b.phase == run.phase)?;
+            Some(cpu_s(run)?.ln() - cpu_s(twin)?.ln())
+        })
+        .collect();
+    (differences.len() == arm.len() && !arm.is_empty())
+        .then(|| Paired::unweighted(differences).estimate().exp())
+}
+
+fn conclude(
+    record: &mut Comparison,
+    plan: &Plan,
+    look: &Look,
+    setting: &Setting<'_>,
+    columns: &[usize],
+) {
+    let outcome = verdict::outcome(look, setting.delta, plan.arms[plan.baseline].is_default);
+    let mut sentence = verdict::overall_sentence(outcome, look, setting);
+    if record.plan.screened_arms > 0 {
+        let dropped = record.arms.iter().filter(|arm| arm.eliminated).count();
+        sentence.push_str(&format!(
+            " {} finalists were confirmed on fresh blocks; {dropped} arms had been eliminated in screening.",
+            look.contrasts.len()
+        ));
+    }
+    let best = match outcome {
+        Outcome::Best(column) => Some(columns[column]),
+        Outcome::LeaveAlone => Some(plan.baseline),
+        Outcome::Same | Outcome::Undecided => None,
+    };
+    record.best = best.map(|arm| plan.arms[arm].name.clone());
+    record.verdict = VerdictRecord {
+        kind: match outcome {
+            Outcome::Best(_) => VerdictKind::Best,
+            Outcome::Same => VerdictKind::Same,
+            Outcome::LeaveAlone => VerdictKind::LeaveAlone,
+            Outcome::Undecided => VerdictKind::Undecided,
+        },
+        sentence,
+        advice: advice(plan, outcome, best),
+        condition: CONDITION.to_owned(),
+    };
+}
+
+fn advice(plan: &Plan, outcome: Outcome, best: Option<usize>) -> String {
+    match (outcome, best) {
+        (Outcome::Best(_), Some(arm)) => {
+            let arm = &plan.arms[arm];
+            let command = arm.workload.command.to_string();
+            if arm.is_default {
+                return "Change nothing.".to_owned();
+            }
+            match arm.place.placement.wish {
+                Wish::OsDefault if arm.place.memory.is_none() => format!("Run: {command}"),
+                _ => format!("Run: {}", taskset_line(&arm.place, &command)),
+            }
+        }
+        (Outcome::LeaveAlone, _) => "Change nothing.".to_owned(),
+        (Outcome::Same, _) => "Choose by other reasons than speed.".to_owned(),
+        _ => "Give it a longer --budget, or accept a wider --min-effect.".to_owned(),
+    }
+}
+
+fn no_look_sentence(record: &Comparison, stopped: Stopped) -> String {
+    match stopped {
+        Stopped::Failed => {
+            let invalid = record
+                .arms
+                .iter()
+                .filter(|arm| arm.invalid.is_some())
+                .count();
+            format!(
+                "No verdict: {invalid} of {} arms failed.",
+                record.arms.len()
+            )
+        }
+        Stopped::Interrupted => "Undecided: interrupted before the first look.".to_owned(),
+        _ => "Undecided: no whole block could be kept.".to_owned(),
+    }
+}

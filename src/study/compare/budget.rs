@@ -1,0 +1,166 @@
+//! How many more blocks the budget allows.
+//!
+//! Planning uses only the durations of whole blocks and of all arms together:
+//! which arm was which does not enter, so that the planned end says nothing
+//! about the result.
+
+use std::time::Duration;
+
+use super::plan::Tuning;
+use crate::stats::describe::quantile;
+
+/// What is left of time and runs.
+#[derive(Debug, Clone)]
+pub(super) struct Budget {
+    started: Duration,
+    time: Option<Duration>,
+    runs: Option<usize>,
+    used_runs: usize,
+    /// Seconds per run, from each block.
+    run_times_s: Vec<f64>,
+}
+
+impl Budget {
+    pub(super) fn new(tuning: &Tuning, arms: usize, now: Duration) -> Self {
+        Self {
+            started: now,
+            time: tuning.budget,
+            runs: tuning.max_runs.map(|runs| runs * arms),
+            used_runs: 0,
+            run_times_s: Vec::new(),
+        }
+    }
+
+    /// A whole block of `runs` runs took `duration`. Warm-up blocks count for
+    /// time only.
+    pub(super) fn spend(&mut self, runs: usize, duration: Duration, is_warmup: bool) {
+        if !is_warmup {
+            self.used_runs += runs;
+        }
+        self.run_times_s
+            .push(duration.as_secs_f64() / runs.max(1) as f64);
+    }
+
+    /// Blocks of `runs` runs that still fit.
+    pub(super) fn blocks_left(&self, runs: usize, now: Duration) -> usize {
+        let by_runs = self
+            .runs_left()
+            .map_or(usize::MAX, |left| left / runs.max(1));
+        by_runs.min(self.blocks_in(self.time_left(now), runs))
+    }
+
+    /// Blocks of `runs` runs that a share of what is left now allows, to the
+    /// nearest.
+    pub(super) fn blocks_in_share(&self, share: f64, runs: usize, now: Duration) -> usize {
+        let by_runs = self.runs_left().map_or(f64::INFINITY, |left| {
+            left as f64 * share / runs.max(1) as f64
+        });
+        let by_time = self.time_left(now).map_or(f64::INFINITY, |left| {
+            left.as_secs_f64() * share / (self.run_time_s() * runs as f64).max(1e-9)
+        });
+        floor(by_runs.min(by_time) + 0.5)
+    }
+
+    /// Share of the budget that is used, 0 to 1.
+    pub(super) fn fraction(&self, now: Duration) -> f64 {
+        let of_time = self.time.map_or(0.0, |time| {
+            (now.saturating_sub(self.started)).as_secs_f64() / time.as_secs_f64().max(1e-9)
+        });
+        let of_runs = self
+            .runs
+            .map_or(0.0, |runs| self.used_runs as f64 / runs.max(1) as f64);
+        of_time.max(of_runs).min(1.0)
+    }
+
+    /// Seconds until the budget is spent, as far as can be told.
+    pub(super) fn seconds_left(&self, now: Duration) -> f64 {
+        let by_runs = self
+            .runs_left()
+            .map_or(f64::INFINITY, |left| left as f64 * self.run_time_s());
+        let by_time = self
+            .time_left(now)
+            .map_or(f64::INFINITY, |left| left.as_secs_f64());
+        by_runs.min(by_time)
+    }
+
+    /// Is it the runs that end it (rather than the time)?
+    pub(super) fn ends_by_runs(&self, runs: usize, now: Duration) -> bool {
+        let by_time = self.blocks_in(self.time_left(now), runs);
+        self.runs_left()
+            .is_some_and(|left| left / runs.max(1) <= by_time)
+    }
+
+    fn runs_left(&self) -> Option<usize> {
+        self.runs.map(|runs| runs.saturating_sub(self.used_runs))
+    }
+
+    fn time_left(&self, now: Duration) -> Option<Duration> {
+        let used = now.saturating_sub(self.started);
+        self.time.map(|time| time.saturating_sub(used))
+    }
+
+    fn blocks_in(&self, time: Option<Duration>, runs: usize) -> usize {
+        let Some(time) = time else { return usize::MAX };
+        let block_s = self.run_time_s() * runs as f64;
+        if block_s > 0.0 {
+            floor(time.as_secs_f64() / block_s)
+        } else if time.is_zero() {
+            0
+        } else {
+            usize::MAX
+        }
+    }
+
+    /// Typical seconds per run, all arms together.
+    fn run_time_s(&self) -> f64 {
+        if self.run_times_s.is_empty() {
+            return 0.0;
+        }
+        quantile(&self.run_times_s, 0.5)
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count of blocks; the cast saturates"
+)]
+fn floor(value: f64) -> usize {
+    value.max(0.0).floor() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(time_s: Option<u64>, runs: Option<usize>) -> Budget {
+        let tuning = Tuning {
+            budget: time_s.map(Duration::from_secs),
+            max_runs: runs,
+            ..Tuning::default()
+        };
+        Budget::new(&tuning, 2, Duration::ZERO)
+    }
+
+    #[test]
+    fn time_limits_blocks() {
+        let mut budget = budget(Some(10), None);
+        assert_eq!(budget.blocks_left(2, Duration::ZERO), usize::MAX);
+        budget.spend(2, Duration::from_secs(1), true);
+        assert_eq!(budget.blocks_left(2, Duration::from_secs(1)), 9);
+        assert_eq!(budget.blocks_left(4, Duration::from_secs(1)), 4);
+        assert!((budget.fraction(Duration::from_secs(5)) - 0.5).abs() < 1e-9);
+        assert_eq!(budget.blocks_left(2, Duration::from_secs(11)), 0);
+    }
+
+    #[test]
+    fn runs_limit_blocks_and_warm_up_is_free() {
+        let mut budget = budget(None, Some(10));
+        budget.spend(2, Duration::from_secs(1), true);
+        assert_eq!(budget.blocks_left(2, Duration::ZERO), 10);
+        budget.spend(2, Duration::from_secs(1), false);
+        assert_eq!(budget.blocks_left(2, Duration::ZERO), 9);
+        assert!(budget.ends_by_runs(2, Duration::ZERO));
+        assert!((budget.seconds_left(Duration::ZERO) - 9.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,317 @@
+//! What disturbed an experiment, and what its figures do not show by
+//! themselves. A check is a function from the record to a finding.
+
+use serde_json::json;
+
+use super::engine::Results;
+use super::plan::Plan;
+use crate::record::{Comparison, Finding, RunRecord, Severity, Stopped};
+use crate::stats::describe::quantile;
+use crate::stats::diagnose;
+use crate::stats::sequential::LEAST_PAIRS;
+use crate::topology::CpuSet;
+
+/// Others using more than this share of the CPUs disturb.
+const FOREIGN_SHARE: f64 = 0.05;
+/// More stolen time than this disturbs.
+const STEAL_SHARE: f64 = 0.01;
+/// Drift and order effects below this are not worth a word.
+const DRIFT: f64 = 0.05;
+const POSITION: f64 = 0.01;
+/// Runs shorter than this are mostly process start.
+const SHORT_RUN_S: f64 = 0.005;
+
+/// All findings, worst first.
+pub(super) fn all(record: &Comparison, plan: &Plan, results: &Results) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = [
+        too_few_blocks(record),
+        thread_counts(record),
+        granted(record),
+        throttled(results),
+        foreign_load(record),
+        steal(record),
+        drift(results),
+        position(results),
+        outliers(record),
+        short_runs(record),
+        tails(record),
+        depends_on_load(record),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    findings.extend(invalid_arms(record));
+    findings.extend(
+        plan.arms
+            .iter()
+            .filter_map(|arm| merged(&arm.name, &arm.same_as)),
+    );
+    findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.weight)));
+    findings
+}
+
+fn all_runs(record: &Comparison) -> impl Iterator<Item = &RunRecord> {
+    record.arms.iter().flat_map(|arm| &arm.runs)
+}
+
+fn invalid_arms(record: &Comparison) -> Vec<Finding> {
+    record
+        .arms
+        .iter()
+        .filter_map(|arm| {
+            let reason = arm.invalid.as_ref()?;
+            Some(Finding::new(
+                "arm_invalid",
+                Severity::Problem,
+                format!("{} does not count: {reason}", arm.name),
+                "Make the command succeed every time, or accept failures with --ignore-failure.",
+            ))
+        })
+        .collect()
+}
+
+/// Placements that come to the same CPUs.
+#[must_use]
+pub fn merged(name: &str, same_as: &[String]) -> Option<Finding> {
+    (!same_as.is_empty()).then(|| {
+        Finding::new(
+            "arms_merged",
+            Severity::Note,
+            format!(
+                "{} stands for the same CPUs as {name} here and was merged with it.",
+                same_as.join(", ")
+            ),
+            "",
+        )
+    })
+}
+
+fn too_few_blocks(record: &Comparison) -> Option<Finding> {
+    let is_short = record.blocks < LEAST_PAIRS && record.stopped != Some(Stopped::Failed);
+    is_short.then(|| {
+        Finding::new(
+            "too_few_blocks",
+            Severity::Problem,
+            format!(
+                "{} whole blocks allow no claim at any level; it takes at least {LEAST_PAIRS}.",
+                record.blocks
+            ),
+            "Give a longer --budget, or name fewer arms.",
+        )
+        .with("blocks", record.blocks)
+    })
+}
+
+fn thread_counts(record: &Comparison) -> Option<Finding> {
+    let counts: Vec<(String, u32)> = record
+        .arms
+        .iter()
+        .filter_map(|arm| {
+            let most = arm.runs.iter().filter_map(|run| run.threads).max()?;
+            Some((arm.name.clone(), most))
+        })
+        .collect();
+    let least = counts.iter().map(|c| c.1).min()?;
+    let most = counts.iter().map(|c| c.1).max()?;
+    if least == most {
+        return None;
+    }
+    let listed: Vec<String> = counts.iter().map(|(n, c)| format!("{n}: {c}")).collect();
+    Some(
+        Finding::new(
+            "thread_counts_differ",
+            Severity::Warning,
+            format!("The program starts different numbers of threads ({}): their effect and that of the placement cannot be told apart.", listed.join(", ")),
+            "Fix the number with --threads-env N, or in the command.",
+        )
+        .with("threads", json!(counts.into_iter().collect::<std::collections::BTreeMap<_, _>>())),
+    )
+}
+
+fn granted(record: &Comparison) -> Option<Finding> {
+    let odd = record.arms.iter().find_map(|arm| {
+        let asked = CpuSet::parse_list(&arm.cpus).ok()?;
+        let other = arm.runs.iter().find(|run| {
+            CpuSet::parse_list(&run.granted_cpus).is_ok_and(|granted| granted != asked)
+        })?;
+        Some((arm, other))
+    })?;
+    Some(Finding::new(
+        "granted_differs",
+        Severity::Problem,
+        format!(
+            "{} asked for CPUs {} and was granted {}.",
+            odd.0.name, odd.0.cpus, odd.1.granted_cpus
+        ),
+        "A cpuset or CPU hotplug changed the allowed CPUs meanwhile: run again.",
+    ))
+}
+
+fn throttled(results: &Results) -> Option<Finding> {
+    (results.throttled_blocks > 0).then(|| {
+        Finding::new(
+            "throttled",
+            Severity::Warning,
+            format!(
+                "{} blocks were dropped because a cgroup's CPU quota stopped a run in them.",
+                results.throttled_blocks
+            ),
+            "Raise the quota (cpu.max), or start fewer threads.",
+        )
+        .with("blocks", results.throttled_blocks)
+    })
+}
+
+fn foreign_load(record: &Comparison) -> Option<Finding> {
+    let shares: Vec<f64> = all_runs(record)
+        .filter_map(|run| Some(run.foreign_cpu_s? / run.wall_s))
+        .collect();
+    let busy = quantile(&shares, 0.5);
+    let cpus = record.host.counts.cpus.max(1) as f64;
+    (busy / cpus > FOREIGN_SHARE).then(|| {
+        Finding::new(
+            "foreign_load",
+            Severity::Warning,
+            format!("Others used {busy:.1} of {cpus} CPUs meanwhile: placements on those CPUs suffer from today's neighbours."),
+            "See `pinwise doctor`; compare again on a quiet machine before making it permanent.",
+        )
+        .with("foreign_cpus_median", busy)
+    })
+}
+
+fn steal(record: &Comparison) -> Option<Finding> {
+    let (stolen, wall) = all_runs(record)
+        .filter_map(|run| Some((run.steal_s?, run.wall_s)))
+        .fold((0.0, 0.0), |sum, next| (sum.0 + next.0, sum.1 + next.1));
+    let share = stolen / wall;
+    (share > STEAL_SHARE).then(|| {
+        Finding::new(
+            "steal",
+            Severity::Warning,
+            format!(
+                "The hypervisor gave {:.1} % of a CPU to others meanwhile.",
+                100.0 * share
+            ),
+            "Expect wider intervals; a dedicated host would be quieter.",
+        )
+        .with("steal_share", share)
+    })
+}
+
+fn drift(results: &Results) -> Option<Finding> {
+    let drift = diagnose::drift(&results.data);
+    (drift.abs() > DRIFT.ln_1p()).then(|| {
+        let word = if drift > 0.0 { "slower" } else { "faster" };
+        Finding::new(
+            "drift",
+            Severity::Note,
+            format!(
+                "The machine got {word} by {:.0} % over the experiment; blocks cancel it.",
+                100.0 * drift.abs().exp_m1()
+            ),
+            "",
+        )
+        .with("ratio_last_third_to_first", drift.exp())
+    })
+}
+
+fn position(results: &Results) -> Option<Finding> {
+    let effect = diagnose::position_effect(&results.data, &results.positions)?;
+    (effect.abs() > POSITION).then(|| {
+        Finding::new(
+            "position_effect",
+            Severity::Note,
+            format!("The last run of a block costs {:+.1} % against the first; the random order cancels it.", 100.0 * effect.exp_m1()),
+            "",
+        )
+        .with("ratio_last_to_first", effect.exp())
+    })
+}
+
+fn outliers(record: &Comparison) -> Option<Finding> {
+    let count: usize = record
+        .arms
+        .iter()
+        .map(|arm| {
+            let logs: Vec<f64> = arm
+                .runs
+                .iter()
+                .filter_map(|run| run.metric.cost.map(f64::ln))
+                .collect();
+            diagnose::outliers(&logs)
+        })
+        .sum();
+    let runs = all_runs(record).count();
+    (count > 0).then(|| {
+        Finding::new(
+            "outliers",
+            Severity::Note,
+            format!("{count} of {runs} runs lie far from their arm's median; none was removed, ranks do the work."),
+            "",
+        )
+        .with("runs", count)
+    })
+}
+
+fn short_runs(record: &Comparison) -> Option<Finding> {
+    let walls: Vec<f64> = all_runs(record).map(|run| run.wall_s).collect();
+    let typical = quantile(&walls, 0.5);
+    (typical < SHORT_RUN_S && record.metric.name == "wall").then(|| {
+        Finding::new(
+            "short_runs",
+            Severity::Warning,
+            format!(
+                "A run takes {:.1} ms, much of it to start the process.",
+                typical * 1e3
+            ),
+            "Give the command more work per run.",
+        )
+        .with("median_wall_s", typical)
+    })
+}
+
+fn tails(record: &Comparison) -> Option<Finding> {
+    let odd = record.contrasts.iter().find(|contrast| {
+        let Some(totals) = &contrast.totals else {
+            return false;
+        };
+        let (Some(low), Some(high)) = (contrast.low, contrast.high) else {
+            return false;
+        };
+        let half = 0.5 * (high.ln() - low.ln());
+        let gap = (totals.mean_ratio.ln() - contrast.ratio.ln()).abs();
+        let signs_differ = (totals.mean_ratio - 1.0) * (contrast.ratio - 1.0) < 0.0;
+        gap > POSITION && (gap > 2.0 * half || (signs_differ && gap > half))
+    })?;
+    let totals = odd.totals?;
+    Some(
+        Finding::new(
+            "typical_and_total_differ",
+            Severity::Warning,
+            format!(
+                "{} against {}: the typical run is {:+.1} %, but the mean is {:+.1} % and the 90th percentile {:+.1} %.",
+                odd.arm,
+                odd.baseline,
+                100.0 * (odd.ratio - 1.0),
+                100.0 * (totals.mean_ratio - 1.0),
+                100.0 * (totals.p90_ratio - 1.0)
+            ),
+            "If total time or the tail matters to you more than the typical run, judge by those.",
+        )
+        .with("mean_ratio", totals.mean_ratio)
+        .with("p90_ratio", totals.p90_ratio),
+    )
+}
+
+fn depends_on_load(record: &Comparison) -> Option<Finding> {
+    let odd = record.contrasts.iter().find(|c| c.depends_on_load)?;
+    Some(Finding::new(
+        "depends_on_load",
+        Severity::Warning,
+        format!(
+            "{} against {}: quiet and loaded blocks give different answers.",
+            odd.arm, odd.baseline
+        ),
+        "Run again with --score rank, which counts loaded blocks in full, or on a quiet machine.",
+    ))
+}

@@ -1,0 +1,200 @@
+//! From a run to its record: did it count, and what did it cost?
+
+use std::fmt;
+use std::time::Duration;
+
+use super::plan::{ArmPlan, Plan};
+use crate::machine::{End, Output, Run};
+use crate::record::{MetricReading, Phase, RunRecord};
+use crate::workload::{Measured, SuccessRule};
+
+/// Longest piece of a failed run's standard error that is shown.
+const SHOWN_STDERR: usize = 2000;
+
+/// What is known of an arm while the experiment runs.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ArmState {
+    /// Runs of whole blocks.
+    pub(super) runs: Vec<RunRecord>,
+    /// Warm-up and dropped blocks.
+    pub(super) other_runs: Vec<RunRecord>,
+    /// Why its runs do not count.
+    pub(super) invalid: Option<String>,
+    /// Dropped by the screening.
+    pub(super) eliminated: bool,
+}
+
+impl ArmState {
+    pub(super) const fn is_open(&self) -> bool {
+        self.invalid.is_none() && !self.eliminated
+    }
+
+    pub(super) fn keep(&mut self, run: RunRecord) {
+        match run.phase {
+            Phase::Screening | Phase::Confirmation => self.runs.push(run),
+            Phase::Warmup | Phase::Dropped => self.other_runs.push(run),
+        }
+    }
+}
+
+/// Why a run does not count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RunFailure {
+    what: String,
+    stderr: String,
+}
+
+impl fmt::Display for RunFailure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.what)?;
+        if !self.stderr.is_empty() {
+            write!(out, "; its standard error ends with:\n{}", self.stderr)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where in the experiment a run was made.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    pub(super) phase: Phase,
+    pub(super) block: usize,
+    pub(super) order: usize,
+    pub(super) block_runs: usize,
+    pub(super) at: Duration,
+}
+
+/// The record of a run, and why it failed if it did.
+pub(super) fn record(
+    run: &Run,
+    plan: &Plan,
+    arm: &ArmPlan,
+    moment: Moment,
+) -> (RunRecord, Option<RunFailure>) {
+    let (metric, failure) = read_metric(run, plan, arm);
+    let (exit, signal) = match run.end {
+        End::Status(status) => (Some(status), None),
+        End::Signal(signal) => (None, Some(signal)),
+        End::TimedOut | End::LeftBehind(_) => (None, None),
+    };
+    let record = RunRecord {
+        block: moment.block,
+        order: moment.order,
+        block_runs: moment.block_runs,
+        phase: moment.phase,
+        at_s: moment.at.as_secs_f64(),
+        wall_s: run.wall.as_secs_f64(),
+        user_s: run.user.map(|t| t.as_secs_f64()),
+        sys_s: run.system.map(|t| t.as_secs_f64()),
+        max_rss_bytes: run.max_rss_bytes,
+        exit,
+        signal,
+        timed_out: run.end == End::TimedOut,
+        threads: run.threads,
+        migrations: run.migrations,
+        context_switches: run
+            .voluntary_switches
+            .zip(run.involuntary_switches)
+            .map(|(v, i)| v + i),
+        involuntary_switches: run.involuntary_switches,
+        minor_faults: run.minor_faults,
+        major_faults: run.major_faults,
+        cycles: run.cycles,
+        instructions: run.instructions,
+        granted_cpus: run.granted.to_string(),
+        foreign_cpu_s: run.foreign_cpu.map(|t| t.as_secs_f64()),
+        steal_s: run.steal.map(|t| t.as_secs_f64()),
+        throttled: run.throttled,
+        metric,
+    };
+    (record, failure)
+}
+
+fn read_metric(run: &Run, plan: &Plan, arm: &ArmPlan) -> (MetricReading, Option<RunFailure>) {
+    let none = MetricReading {
+        value: None,
+        cost: None,
+    };
+    if let Some(what) = failure(run, arm) {
+        let stderr = shown(&run.stderr_tail);
+        return (none, Some(RunFailure { what, stderr }));
+    }
+    let measured = Measured {
+        wall_s: run.wall.as_secs_f64(),
+        user_s: run.user.map(|t| t.as_secs_f64()),
+        sys_s: run.system.map(|t| t.as_secs_f64()),
+        max_rss_bytes: run.max_rss_bytes,
+        cycles: run.cycles,
+        instructions: run.instructions,
+        output: run.output.as_deref(),
+    };
+    match plan.metric.read(&measured) {
+        Ok(value) => {
+            let reading = MetricReading {
+                value: Some(value),
+                cost: Some(plan.metric.cost(value)),
+            };
+            (reading, None)
+        }
+        Err(reason) => {
+            let failure = RunFailure {
+                what: format!("{reason}."),
+                stderr: String::new(),
+            };
+            (none, Some(failure))
+        }
+    }
+}
+
+fn failure(run: &Run, arm: &ArmPlan) -> Option<String> {
+    let command = &arm.workload.command;
+    match &run.end {
+        End::Status(0) => None,
+        End::Status(_) if arm.workload.success == SuccessRule::AnyStatus => None,
+        End::Status(status) => Some(format!(
+            "'{command}' failed with exit status {status} (--ignore-failure accepts it)"
+        )),
+        End::Signal(signal) => Some(format!("'{command}' was killed by signal {signal}")),
+        End::TimedOut => {
+            let limit = arm.workload.timeout.unwrap_or_default().as_secs_f64();
+            Some(format!(
+                "'{command}' took longer than its time-out of {limit} s and was killed"
+            ))
+        }
+        End::LeftBehind(names) => Some(format!(
+            "'{command}' ended but left processes running ({}); they were killed: run it in the foreground",
+            names.join(", ")
+        )),
+    }
+}
+
+fn shown(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let text = text.trim_end();
+    let skip = text.chars().count().saturating_sub(SHOWN_STDERR);
+    text.chars().skip(skip).collect()
+}
+
+/// Output files are named by arm, phase and block, so that none is
+/// overwritten.
+pub(super) fn output_of(output: &Output, arm: &str, phase: Phase, block: usize) -> Output {
+    let Output::Files(folder) = output else {
+        return output.clone();
+    };
+    let safe: String = arm
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || "-_.,=+".contains(c) {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    let phase = match phase {
+        Phase::Warmup => "warmup",
+        Phase::Screening => "screening",
+        Phase::Confirmation | Phase::Dropped => "run",
+    };
+    Output::Files(folder.join(format!("{safe}.{phase}-{block:04}")))
+}

@@ -1,0 +1,174 @@
+//! What is compared, and how.
+
+use std::time::Duration;
+
+use crate::machine::Output;
+use crate::placement::{Placement, RealiseError, Realised, merge_equivalent};
+use crate::stats::confirm::Score;
+use crate::stats::verdict::Words;
+use crate::topology::Topology;
+use crate::workload::{Command, Metric, Workload};
+
+/// One arm: a command at a place.
+#[derive(Debug, Clone)]
+pub struct ArmPlan {
+    /// Unique name.
+    pub name: String,
+    /// What runs.
+    pub workload: Workload,
+    /// Where it runs.
+    pub place: Realised,
+    /// Other names asked for that come to the same.
+    pub same_as: Vec<String>,
+    /// Is this what happens when nothing is done?
+    pub is_default: bool,
+}
+
+/// Figures of the method.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tuning {
+    /// Family-wise two-sided error.
+    pub alpha: f64,
+    /// Smallest effect of interest, as a share.
+    pub min_effect: f64,
+    /// Go on until every interval is within ± this share.
+    pub precision: Option<f64>,
+    /// Time for everything.
+    pub budget: Option<Duration>,
+    /// Runs per arm, on average over the arms.
+    pub max_runs: Option<usize>,
+    /// Warm-up blocks; `None` for one, or two where the first was slow.
+    pub warmup: Option<usize>,
+    /// How blocks count.
+    pub score: Score,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            alpha: 0.05,
+            min_effect: 0.01,
+            precision: None,
+            budget: Some(Duration::from_secs(60)),
+            max_runs: None,
+            warmup: None,
+            score: Score::default(),
+        }
+    }
+}
+
+/// A comparison that can be carried out.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Arms, at least two.
+    pub arms: Vec<ArmPlan>,
+    /// Index of the arm the others are compared with.
+    pub baseline: usize,
+    /// What is compared.
+    pub metric: Metric,
+    /// Figures of the method.
+    pub tuning: Tuning,
+    /// Seed of the order of runs.
+    pub seed: u64,
+    /// What becomes of the commands' output.
+    pub output: Output,
+    /// `compare` or `aa`.
+    pub study: &'static str,
+    /// Name under which the record is stored.
+    pub id: String,
+    /// When it begins, RFC 3339.
+    pub started: String,
+    /// Labels of the user's.
+    pub tags: Vec<String>,
+}
+
+/// Why a plan cannot be carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// Fewer than two different arms.
+    #[error("there is nothing to compare: {0}")]
+    TooFewArms(String),
+    /// A figure is out of range.
+    #[error("{0}")]
+    OutOfRange(String),
+}
+
+impl Plan {
+    /// One command under several placements, the first of which is the
+    /// baseline; equivalent ones are merged. With the method's default
+    /// figures, seed 0 and no name: set the fields that shall differ.
+    ///
+    /// # Errors
+    /// [`RealiseError`] where a placement cannot be had on this machine.
+    pub fn of_placements(
+        command: Command,
+        topology: &Topology,
+        placements: &[Placement],
+    ) -> Result<Self, RealiseError> {
+        let places: Vec<Realised> = placements
+            .iter()
+            .map(|placement| placement.realise(topology))
+            .collect::<Result<_, _>>()?;
+        let arms = merge_equivalent(places)
+            .into_iter()
+            .map(|(place, same_as)| ArmPlan {
+                name: place.placement.to_string(),
+                workload: Workload::new(command.clone()),
+                is_default: place.placement == Placement::os_default(),
+                place,
+                same_as,
+            })
+            .collect();
+        Ok(Self {
+            arms,
+            baseline: 0,
+            metric: Metric::Wall,
+            tuning: Tuning::default(),
+            seed: 0,
+            output: Output::Discard,
+            study: "compare",
+            id: String::new(),
+            started: String::new(),
+            tags: Vec::new(),
+        })
+    }
+
+    /// Checks figures that no type can check.
+    ///
+    /// # Errors
+    /// [`PlanError`] says which.
+    pub fn check(&self) -> Result<(), PlanError> {
+        let out = |text: &str| Err(PlanError::OutOfRange(text.to_owned()));
+        if self.arms.len() < 2 {
+            let all = "every arm comes to the same CPUs and command on this machine";
+            return Err(PlanError::TooFewArms(all.to_owned()));
+        }
+        let tuning = &self.tuning;
+        if !(tuning.min_effect > 0.0 && tuning.min_effect < 1.0) {
+            return out("--min-effect must lie between 0 and 100 %");
+        }
+        if !(tuning.alpha > 0.0 && tuning.alpha < 0.5) {
+            return out("the error level must lie between 0 and 0.5");
+        }
+        if tuning.precision.is_some_and(|p| !(p > 0.0 && p < 1.0)) {
+            return out("--precision must lie between 0 and 100 %");
+        }
+        if tuning.max_runs == Some(0) {
+            return out("--max-runs must be at least 1");
+        }
+        if tuning.budget.is_none() && tuning.max_runs.is_none() {
+            return out("a budget is needed: --budget or --max-runs");
+        }
+        Ok(())
+    }
+
+    /// How the metric's cost is spoken of.
+    #[must_use]
+    pub const fn words(&self) -> Words {
+        match self.metric {
+            Metric::MaxRss => Words::MEMORY,
+            Metric::Regex(..) | Metric::Json(..) => Words::OWN,
+            _ => Words::SPEED,
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Experiments: plans driven over a machine into records.
+
+pub mod compare;
+pub mod doctor;
+pub mod noise;

@@ -1,0 +1,197 @@
+//! The noise floor: what an A/A comparison says about the machine.
+//!
+//! All arms were the same, so any verdict of faster or slower is a false
+//! alarm, and the interval's width is the smallest effect that could have been
+//! seen. The same runs also show what comparing without random blocks would
+//! have made of them: consecutive windows are split into "first ten against
+//! next ten", as sequential benchmarking does, and judged by Welch's test.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use crate::record::{Comparison, Finding, RunRecord, Severity, VerdictKind};
+use crate::stats::describe::{mean, robust_sd, sd};
+use crate::stats::paired::Paired;
+use crate::stats::verdict::percent;
+
+/// Runs per side of a window: hyperfine's least number of runs.
+const WINDOW: usize = 10;
+/// Fewer windows show no rate.
+const LEAST_WINDOWS: usize = 5;
+/// Nominal level of the tests compared.
+const LEVEL: f64 = 0.05;
+
+/// Rewrites an A/A comparison's verdict for what it is about and adds what its
+/// runs tell of the machine.
+#[must_use]
+pub fn conclude(mut record: Comparison) -> Comparison {
+    let alarms: Vec<&str> = record
+        .contrasts
+        .iter()
+        .filter(|c| c.verdict == "faster" || c.verdict == "slower")
+        .map(|c| c.arm.as_str())
+        .collect();
+    let floor = floor(&record);
+    record.verdict.sentence = if alarms.is_empty() {
+        let seen = floor.map_or_else(String::new, |floor| {
+            format!(
+                " Noise floor: effects below {} cannot be seen in {} blocks.",
+                percent(floor),
+                record.blocks
+            )
+        });
+        format!("No false alarm: arms that are the same were not told apart.{seen}")
+    } else {
+        format!(
+            "False alarm: {} came out different from A although all arms are the same. This happens in 1 of 20 comparisons; if it happens again, something depends on the order of runs.",
+            alarms.join(", ")
+        )
+    };
+    record.verdict.advice = String::new();
+    record.best = None;
+    if record.verdict.kind == VerdictKind::Best {
+        record.verdict.kind = VerdictKind::Undecided;
+    }
+    record.findings.extend(noise(&record));
+    record.findings.extend(false_alarm_rates(&record));
+    record
+}
+
+/// Half-width of the widest interval, as a share.
+fn floor(record: &Comparison) -> Option<f64> {
+    let widths = record
+        .contrasts
+        .iter()
+        .map(|c| Some(0.5 * (c.high?.ln() - c.low?.ln())))
+        .collect::<Option<Vec<f64>>>()?;
+    widths.into_iter().reduce(f64::max).map(f64::exp_m1)
+}
+
+fn noise(record: &Comparison) -> Option<Finding> {
+    let (baseline, arm) = (record.arms.first()?, record.arms.get(1)?);
+    let differences = pair_differences(&baseline.runs, &arm.runs);
+    if differences.len() < 2 {
+        return None;
+    }
+    let (robust, plain) = (robust_sd(&differences), sd(&differences));
+    // Signed ranks reach 80 % power at the 5 % level with about
+    // 1.05 (2.8 sd / effect)² pairs of normal noise.
+    let pairs = 1.05 * (2.8 * robust / 0.01f64.ln_1p()).powi(2);
+    Some(
+        Finding::new(
+            "noise",
+            Severity::Note,
+            format!(
+                "Two runs side by side differ by {} (robust standard deviation; plain {}): about {pairs:.0} blocks to see 1 %.",
+                percent(robust),
+                percent(plain)
+            ),
+            "",
+        )
+        .with("pair_robust_sd", robust)
+        .with("pair_sd", plain)
+        .with("blocks_for_1_percent", pairs),
+    )
+}
+
+fn pair_differences(baseline: &[RunRecord], arm: &[RunRecord]) -> Vec<f64> {
+    baseline
+        .iter()
+        .zip(arm)
+        .filter_map(|(b, a)| Some(a.metric.cost?.ln() - b.metric.cost?.ln()))
+        .collect()
+}
+
+/// How often the two designs would have raised a false alarm on these runs.
+fn false_alarm_rates(record: &Comparison) -> Option<Finding> {
+    let mut runs: Vec<(f64, f64)> = record
+        .arms
+        .iter()
+        .flat_map(|arm| &arm.runs)
+        .filter_map(|run| Some((run.at_s, run.metric.cost?.ln())))
+        .collect();
+    runs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let responses: Vec<f64> = runs.into_iter().map(|(_, y)| y).collect();
+    let windows: Vec<&[f64]> = responses.chunks_exact(2 * WINDOW).collect();
+    if windows.len() < LEAST_WINDOWS {
+        return None;
+    }
+    let sequential = windows
+        .iter()
+        .filter(|window| welch_p(&window[..WINDOW], &window[WINDOW..]) < LEVEL)
+        .count();
+    let paired: f64 = windows.iter().map(|window| paired_rate(window)).sum();
+    let share = |count: f64| count / windows.len() as f64;
+    Some(
+        Finding::new(
+            "false_alarm_rates",
+            Severity::Note,
+            format!(
+                "On these runs, {WINDOW} in a row against the next {WINDOW} (Welch's test, nominal 5 %) would have raised a false alarm in {} of {} windows; randomised pairs in {}.",
+                sequential,
+                windows.len(),
+                percent(share(paired))
+            ),
+            "",
+        )
+        .with("windows", windows.len())
+        .with("sequential_rate", share(sequential as f64))
+        .with("paired_rate", share(paired)),
+    )
+}
+
+/// Welch's two-sample t-test, two-sided.
+fn welch_p(a: &[f64], b: &[f64]) -> f64 {
+    let variance_of_mean = |x: &[f64]| sd(x).powi(2) / x.len() as f64;
+    let (va, vb) = (variance_of_mean(a), variance_of_mean(b));
+    let t = (mean(a) - mean(b)) / (va + vb).sqrt();
+    let freedom =
+        (va + vb).powi(2) / (va * va / (a.len() as f64 - 1.0) + vb * vb / (b.len() as f64 - 1.0));
+    match StudentsT::new(0.0, 1.0, freedom) {
+        Ok(student) if t.is_finite() => 2.0 * student.sf(t.abs()),
+        _ => 1.0,
+    }
+}
+
+/// Share of all labellings of the window's pairs that signed ranks reject.
+fn paired_rate(window: &[f64]) -> f64 {
+    let sizes: Vec<f64> = window.chunks_exact(2).map(|p| p[1] - p[0]).collect();
+    let all = 1u32 << sizes.len();
+    let rejected = (0..all)
+        .filter(|labels| {
+            let differences = sizes
+                .iter()
+                .enumerate()
+                .map(|(i, d)| if labels & (1 << i) == 0 { *d } else { -d });
+            Paired::unweighted(differences.collect()).p_value(0.0) < LEVEL
+        })
+        .count();
+    rejected as f64 / f64::from(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn welch_as_in_scipy() {
+        // scipy 1.17.1: ttest_ind(a, b, equal_var=False)
+        let a = [1.0, 1.2, 0.9, 1.1, 1.3];
+        let b = [1.4, 1.6, 1.5, 1.2, 1.9];
+        assert!(
+            (welch_p(&a, &b) - WELCH_P).abs() < 1e-9,
+            "{}",
+            welch_p(&a, &b)
+        );
+    }
+
+    const WELCH_P: f64 = 0.018691066840085244;
+
+    #[test]
+    fn drifting_runs_fool_the_sequential_test_only() {
+        let window: Vec<f64> = (0..20)
+            .map(|i| 0.01 * f64::from(i) + 0.001 * f64::from(i * 7 % 5))
+            .collect();
+        assert!(welch_p(&window[..10], &window[10..]) < 0.001);
+        assert!(paired_rate(&window) <= 0.05);
+    }
+}
