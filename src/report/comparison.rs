@@ -28,12 +28,15 @@ pub fn comparison(record: &Comparison, palette: Palette) -> String {
 fn heading(record: &Comparison, palette: Palette) -> String {
     let title = palette.strong(&shortened(&record.title(), super::WIDTH));
     let machine = &record.host.machine;
-    let model = machine.cpu_model.as_deref().unwrap_or("unknown processor");
+    let model = machine
+        .cpu_model
+        .as_deref()
+        .filter(|_| !record.host.simulated);
     let counts = &record.host.counts;
     let place = format!(
-        "{} · {} · {} CPUs, {} cores · metric: {}",
+        "{}{} · {} CPUs, {} cores · metric: {}",
         record.host_name(),
-        model,
+        model.map_or_else(String::new, |model| format!(" · {model}")),
         counts.cpus,
         counts.cores,
         record.metric.name
@@ -128,7 +131,7 @@ fn contrasts(record: &Comparison) -> String {
             if let Some(ratio) = contrast.cpu_time_ratio
                 && record.metric.name == "wall"
             {
-                line.push_str(&format!(" CPU time {:+.1} %.", 100.0 * (ratio - 1.0)));
+                line.push_str(&format!(" CPU time {}.", style::change(ratio)));
             }
             format!("{}\n", paragraph("  ", "    ", &line))
         })

@@ -36,10 +36,8 @@ pub fn explain(realised: &Realised, palette: Palette) -> String {
     for equivalent in equivalents(realised) {
         text.push_str(&format!("{:<8} {}\n", equivalent.tool, equivalent.setting));
         if let Some(note) = equivalent.note {
-            text.push_str(&format!(
-                "{}\n",
-                palette.faint(&format!("         ({note})"))
-            ));
+            let note = paragraph("         (", "          ", &format!("{note})"));
+            text.push_str(&format!("{}\n", palette.faint(&note)));
         }
     }
     text

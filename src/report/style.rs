@@ -83,6 +83,7 @@ pub(super) fn paragraph(first: &str, rest: &str, text: &str) -> String {
     let options = textwrap::Options::new(WIDTH)
         .initial_indent(first)
         .subsequent_indent(rest)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
         .break_words(false);
     let lines: Vec<String> = visible_lines(text)
         .lines()
@@ -116,6 +117,16 @@ pub(super) fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
         .lines()
         .map(|line| format!(" {}\n", line.trim_end()))
         .collect()
+}
+
+/// A relative change such as `+1.3 %`; one that rounds to nothing has no sign.
+pub(super) fn change(ratio: f64) -> String {
+    let percent = 100.0 * (ratio - 1.0);
+    if percent.abs() < 0.05 {
+        return "±0.0 %".to_owned();
+    }
+    let sign = if percent < 0.0 { '−' } else { '+' };
+    format!("{sign}{:.1} %", percent.abs())
 }
 
 /// A time with three digits that count: `1.23 s`, `66.4 ms`, `850 µs`.

@@ -29,11 +29,7 @@ pub fn two_sided_p(signed: &[f64]) -> f64 {
         return 1.0;
     }
     let grid = integer_grid(signed, largest);
-    let cost = grid
-        .iter()
-        .map(|g| g.unsigned_abs() as usize)
-        .sum::<usize>()
-        * grid.len();
+    let cost = grid.iter().map(|&g| size_of_score(g)).sum::<usize>() * grid.len();
     if cost <= EXACT_COST {
         exact(&grid)
     } else {
@@ -64,8 +60,12 @@ fn round_to_i64(value: f64) -> i64 {
     value.round() as i64
 }
 
+fn size_of_score(score: i64) -> usize {
+    usize::try_from(score.unsigned_abs()).unwrap_or(usize::MAX)
+}
+
 fn exact(grid: &[i64]) -> f64 {
-    let sizes: Vec<usize> = grid.iter().map(|g| g.unsigned_abs() as usize).collect();
+    let sizes: Vec<usize> = grid.iter().map(|&g| size_of_score(g)).collect();
     let total: usize = sizes.iter().sum();
     let positive: usize = grid
         .iter()

@@ -114,10 +114,7 @@ fn describe(topology: &Topology, id: usize, online: bool) -> Cpu {
         id,
         core,
         llc: of(&topology.llcs),
-        numa_node: topology
-            .numa_nodes
-            .iter()
-            .position(|node| node.cpus.contains(id)),
+        numa_node: smallest_node(topology, id),
         package: of(&topology.packages),
         kind: topology
             .kinds
@@ -129,6 +126,15 @@ fn describe(topology: &Topology, id: usize, online: bool) -> Cpu {
         online,
         allowed: topology.allowed.contains(id),
     }
+}
+
+/// The innermost NUMA node of a CPU, as an index.
+fn smallest_node(topology: &Topology, id: usize) -> Option<usize> {
+    let nodes = topology.numa_nodes.iter().enumerate();
+    nodes
+        .filter(|(_, node)| node.cpus.contains(id))
+        .min_by_key(|(_, node)| node.cpus.len())
+        .map(|(index, _)| index)
 }
 
 /// Cores: the reported siblings, cut to online CPUs, and split where their
@@ -212,7 +218,7 @@ fn consistent_caches(caches: &[Cache], online: &CpuSet, warnings: &mut Vec<Warni
         *same_level = same_level.union(&cache.cpus);
         kept.push(cache);
     }
-    kept.sort_by(|a, b| (a.level, a.kind, a.cpus.first()).cmp(&(b.level, b.kind, b.cpus.first())));
+    kept.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.first()));
     kept
 }
 
@@ -265,16 +271,21 @@ fn numa_nodes(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Ve
     nodes
 }
 
+/// Nodes may stand within others (memory at several levels), but two must not
+/// claim the same CPUs, or some of each other's.
 fn overlap_of(nodes: &[NumaNode]) -> Option<Warning> {
-    let mut taken = CpuSet::new();
-    for node in nodes {
-        if node.cpus.intersects(&taken) {
+    let pairs = nodes
+        .iter()
+        .enumerate()
+        .flat_map(|(index, node)| nodes[..index].iter().map(move |other| (node, other)));
+    for (node, other) in pairs {
+        let is_nested = node.cpus.is_subset(&other.cpus) != other.cpus.is_subset(&node.cpus);
+        if node.cpus.intersects(&other.cpus) && !is_nested {
             return Some(format!(
-                "NUMA node {} claims CPUs {} that another node claims too; all nodes are taken as one.",
-                node.node, node.cpus
+                "NUMA node {} claims CPUs {} that node {} claims too; all nodes are taken as one.",
+                node.node, node.cpus, other.node
             ));
         }
-        taken = taken.union(&node.cpus);
     }
     None
 }

@@ -78,18 +78,20 @@ impl Candidate {
     }
 }
 
+/// Version 1 shrinks `cpus` itself when a CPU goes offline; its `effective_*`
+/// files came later and are second choice.
 fn candidates(capture: &Capture) -> Vec<Candidate> {
     mounts(capture)
         .filter_map(|mount| {
             let (cpus, mems) = match mount.kind {
                 "cgroup2" => (vec!["cpuset.cpus.effective"], vec!["cpuset.mems.effective"]),
                 "cgroup" if mount.has_option("cpuset") && mount.has_option("noprefix") => (
-                    vec!["effective_cpus", "cpus"],
-                    vec!["effective_mems", "mems"],
+                    vec!["cpus", "effective_cpus"],
+                    vec!["mems", "effective_mems"],
                 ),
                 "cgroup" if mount.has_option("cpuset") => (
-                    vec!["cpuset.effective_cpus", "cpuset.cpus"],
-                    vec!["cpuset.effective_mems", "cpuset.mems"],
+                    vec!["cpuset.cpus", "cpuset.effective_cpus"],
+                    vec!["cpuset.mems", "cpuset.effective_mems"],
                 ),
                 "cpuset" => (vec!["cpus"], vec!["mems"]),
                 _ => return None,

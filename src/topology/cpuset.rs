@@ -256,7 +256,10 @@ impl CpuSet {
     }
 }
 
-fn split_stride(piece: &str) -> Result<(&str, Option<(usize, usize)>), CpuSetError> {
+/// Used CPUs out of each group of so many.
+type Stride = (usize, usize);
+
+fn split_stride(piece: &str) -> Result<(&str, Option<Stride>), CpuSetError> {
     let Some((range, stride)) = piece.split_once(':') else {
         return Ok((piece, None));
     };

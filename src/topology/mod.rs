@@ -234,7 +234,7 @@ pub struct Counts {
     pub llcs: usize,
     /// NUMA nodes with memory that may be used.
     pub numa_nodes: usize,
-    /// Packages.
+    /// Packages with a CPU or memory that may be used.
     pub packages: usize,
 }
 
@@ -314,8 +314,20 @@ impl Topology {
             cores: self.allowed_units(Level::Core).len(),
             llcs: self.allowed_units(Level::Llc).len(),
             numa_nodes: self.usable_memory_nodes().len(),
-            packages: self.allowed_units(Level::Package).len(),
+            packages: self.usable_packages(),
         }
+    }
+
+    /// Packages of which this process may use a CPU or memory.
+    fn usable_packages(&self) -> usize {
+        let nodes = self.usable_memory_nodes();
+        self.packages
+            .iter()
+            .filter(|package| {
+                package.intersects(&self.allowed)
+                    || nodes.iter().any(|n| n.cpus.intersects(package))
+            })
+            .count()
     }
 
     /// Has any core more than one CPU that this process may use?

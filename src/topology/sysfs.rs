@@ -87,32 +87,33 @@ impl Reader<'_> {
     fn cpu(&mut self, id: usize, online: bool) -> CpuFacts {
         let dir = format!("{CPU_DIR}/cpu{id}/topology");
         let group = |reader: &mut Self, names: [&str; 4]| {
-            let [list, mask, old_list, old_mask] = names.map(|name| format!("{dir}/{name}"));
+            let [mask, list, old_mask, old_list] = names.map(|name| format!("{dir}/{name}"));
+            let is_own = |set: &CpuSet| set.contains(id);
             reader
-                .list(&list)
-                .or_else(|| reader.mask(&mask))
-                .or_else(|| reader.list(&old_list))
-                .or_else(|| reader.mask(&old_mask))
-                .filter(|set| set.contains(id))
+                .mask(&mask)
+                .filter(is_own)
+                .or_else(|| reader.list(&list).filter(is_own))
+                .or_else(|| reader.mask(&old_mask).filter(is_own))
+                .or_else(|| reader.list(&old_list).filter(is_own))
         };
         CpuFacts {
             online,
             core: group(
                 self,
                 [
-                    "core_cpus_list",
                     "core_cpus",
-                    "thread_siblings_list",
+                    "core_cpus_list",
                     "thread_siblings",
+                    "thread_siblings_list",
                 ],
             ),
             package: group(
                 self,
                 [
-                    "package_cpus_list",
                     "package_cpus",
-                    "core_siblings_list",
+                    "package_cpus_list",
                     "core_siblings",
+                    "core_siblings_list",
                 ],
             ),
             core_id: self.integer(&format!("{dir}/core_id")),
@@ -144,8 +145,9 @@ impl Reader<'_> {
             _ => return None,
         };
         let cpus = self
-            .list(&format!("{dir}/shared_cpu_list"))
-            .or_else(|| self.mask(&format!("{dir}/shared_cpu_map")))
+            .mask(&format!("{dir}/shared_cpu_map"))
+            .filter(|set| set.contains(cpu))
+            .or_else(|| self.list(&format!("{dir}/shared_cpu_list")))
             .filter(|set| set.contains(cpu))
             .unwrap_or_else(|| CpuSet::single(cpu));
         let size_bytes = self
@@ -172,8 +174,8 @@ impl Reader<'_> {
                 NodeFacts {
                     node,
                     cpus: self
-                        .list(&format!("{dir}/cpulist"))
-                        .or_else(|| self.mask(&format!("{dir}/cpumap")))
+                        .mask(&format!("{dir}/cpumap"))
+                        .or_else(|| self.list(&format!("{dir}/cpulist")))
                         .unwrap_or_default(),
                     memory_bytes: self
                         .capture
@@ -235,8 +237,8 @@ impl Reader<'_> {
         let mut kinds = Vec::new();
         for name in names {
             let cpus = self
-                .list(&format!("{dir}/{name}/cpulist"))
-                .or_else(|| self.mask(&format!("{dir}/{name}/cpumap")))
+                .mask(&format!("{dir}/{name}/cpumap"))
+                .or_else(|| self.list(&format!("{dir}/{name}/cpulist")))
                 .unwrap_or_default();
             rest = rest.difference(&cpus);
             kinds.push(KindFacts {

@@ -45,18 +45,18 @@ const CPU_FILES: [&str; 13] = [
     "cpufreq/cpuinfo_max_freq",
     "regs/identification/midr_el1",
     "topology/core_id",
-    "topology/core_cpus_list",
     "topology/core_cpus",
-    "topology/thread_siblings_list",
+    "topology/core_cpus_list",
     "topology/thread_siblings",
-    "topology/package_cpus_list",
+    "topology/thread_siblings_list",
     "topology/package_cpus",
-    "topology/core_siblings_list",
+    "topology/package_cpus_list",
     "topology/core_siblings",
+    "topology/core_siblings_list",
 ];
 
 /// Files of each cache.
-const CACHE_FILES: [&str; 5] = ["level", "type", "size", "shared_cpu_list", "shared_cpu_map"];
+const CACHE_FILES: [&str; 5] = ["level", "type", "size", "shared_cpu_map", "shared_cpu_list"];
 
 /// Why a folder holds no machine.
 #[derive(Debug, thiserror::Error)]
@@ -142,7 +142,7 @@ impl Reader {
         }
         self.read_cpus();
         self.read_nodes();
-        self.read_folders("sys/devices/system/cpu/types", &["cpulist", "cpumap"]);
+        self.read_folders("sys/devices/system/cpu/types", &["cpumap", "cpulist"]);
         self.read_folders("proc/driver/nvidia/gpus", &["numa_status"]);
         for file in wanted_cgroup_files(&self.capture) {
             self.read(&file);
@@ -165,7 +165,7 @@ impl Reader {
 
     fn read_nodes(&mut self) {
         for name in self.numbered(NODE_DIR, "node") {
-            for file in ["cpulist", "cpumap", "meminfo"] {
+            for file in ["cpumap", "cpulist", "meminfo"] {
                 self.read_wanted(&format!("{NODE_DIR}/{name}"), file);
             }
         }
@@ -180,21 +180,16 @@ impl Reader {
     }
 
     /// Reads a file unless the same fact is already there in a better form:
-    /// the new name before the old, the list before the mask.
+    /// the new name before the old, the mask (which all kernels have) before
+    /// the list.
     fn read_wanted(&mut self, dir: &str, file: &str) {
         let better: &[&str] = match file {
-            "topology/core_cpus" | "topology/thread_siblings_list" => &["topology/core_cpus_list"],
-            "topology/thread_siblings" => {
-                &["topology/core_cpus_list", "topology/thread_siblings_list"]
-            }
-            "topology/package_cpus" | "topology/core_siblings_list" => {
-                &["topology/package_cpus_list"]
-            }
-            "topology/core_siblings" => {
-                &["topology/package_cpus_list", "topology/core_siblings_list"]
-            }
-            "shared_cpu_map" => &["shared_cpu_list"],
-            "cpumap" => &["cpulist"],
+            "topology/core_cpus_list" | "topology/thread_siblings" => &["topology/core_cpus"],
+            "topology/thread_siblings_list" => &["topology/core_cpus", "topology/thread_siblings"],
+            "topology/package_cpus_list" | "topology/core_siblings" => &["topology/package_cpus"],
+            "topology/core_siblings_list" => &["topology/package_cpus", "topology/core_siblings"],
+            "shared_cpu_list" => &["shared_cpu_map"],
+            "cpulist" => &["cpumap"],
             _ => &[],
         };
         let is_known = better
