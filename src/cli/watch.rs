@@ -9,7 +9,6 @@ use crate::study::compare::{Observer, Progress};
 /// The observer of `compare` and `aa`.
 pub(super) struct Watch<'a> {
     store: Option<Store>,
-    id: String,
     /// A store that failed once is not written again.
     failure: Option<String>,
     progress: Option<ProgressLine>,
@@ -20,7 +19,6 @@ impl<'a> Watch<'a> {
     pub(super) fn new(store: Option<Store>, terminal: &'a Terminal) -> Self {
         Self {
             store,
-            id: String::new(),
             failure: None,
             progress: terminal.shows_progress().then(ProgressLine::new),
             terminal,
@@ -61,14 +59,11 @@ impl<'a> Watch<'a> {
 
 impl Observer for Watch<'_> {
     fn begin(&mut self, record: &Comparison) {
-        self.id.clone_from(&record.id);
         self.write(|store| store.begin(record));
     }
 
     fn run(&mut self, arm: usize, run: &RunRecord) {
-        let id = std::mem::take(&mut self.id);
-        self.write(|store| store.add_run(&id, arm, run));
-        self.id = id;
+        self.write(|store| store.add_run(arm, run));
     }
 
     fn progress(&mut self, progress: &Progress<'_>) {

@@ -188,7 +188,8 @@ impl Confirmation {
         levels: &[f64],
     ) -> Contrast {
         let nominal_level = levels[step - 1];
-        let interval = pair.interval(nominal_level);
+        let estimate = pair.estimate();
+        let interval = pair.interval_around(estimate, nominal_level);
         let mut decision = decide(interval, self.delta);
         let depends_on_load =
             self.score == Score::Weighted && self.is_contradicted(pair, nominal_level, decision);
@@ -197,7 +198,7 @@ impl Confirmation {
         }
         Contrast {
             arm: self.contrasted[index],
-            estimate: pair.estimate(),
+            estimate,
             interval,
             confidence: 1.0 - self.alpha / step as f64,
             p_adjusted: (p_value * self.alpha / nominal_level.max(f64::MIN_POSITIVE)).min(1.0),
@@ -239,10 +240,7 @@ impl Confirmation {
             .unwrap_or(self.alpha);
         let rivals = (0..data.arms()).filter(|&arm| arm != winner);
         let winner_margin = rivals
-            .map(|arm| {
-                let pair = Paired::weighted(data.differences(arm, winner), weights.to_vec());
-                -pair.interval(strictest).low
-            })
+            .map(|arm| -self.lowest(arm, winner, data, weights, &contrasts, strictest))
             .fold(0.0, f64::max);
         let is_settled = winner_margin < self.delta
             && contrasts.iter().all(|c| c.decision != Decision::Undecided);
@@ -253,6 +251,41 @@ impl Confirmation {
             winner_margin,
             is_settled,
         }
+    }
+}
+
+impl Confirmation {
+    /// Lower end of the interval of `arm` against `winner` at `level`: known
+    /// already where one of them is the baseline and that level was used.
+    fn lowest(
+        &self,
+        arm: usize,
+        winner: usize,
+        data: &Responses,
+        weights: &[f64],
+        contrasts: &[Contrast],
+        level: f64,
+    ) -> f64 {
+        let known = |of: usize| {
+            contrasts
+                .iter()
+                .find(|c| c.arm == of && c.nominal_level <= level)
+                .map(|c| c.interval)
+        };
+        if winner == self.baseline
+            && let Some(interval) = known(arm)
+        {
+            return interval.low;
+        }
+        if arm == self.baseline
+            && let Some(interval) = known(winner)
+        {
+            return -interval.high;
+        }
+        let differences = data.differences(arm, winner);
+        Paired::weighted(differences, weights.to_vec())
+            .interval(level)
+            .low
     }
 }
 

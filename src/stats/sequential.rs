@@ -115,7 +115,7 @@ impl GroupSequential {
                 .sum()
         };
         let (mut low, mut high) = (0.0, 12.0);
-        for _ in 0..48 {
+        for _ in 0..30 {
             let middle = 0.5 * (low + high);
             if crossing(middle) > increment {
                 low = middle;

@@ -5,6 +5,7 @@
 //! every finished run is in it. It knows records only as text and an index of
 //! them; what they mean is the record's affair.
 
+mod journal;
 mod sqlite;
 
 use std::path::PathBuf;

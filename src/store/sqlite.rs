@@ -1,13 +1,16 @@
 //! The store in an SQLite file.
 //!
 //! Write-ahead logging without a sync per commit: a killed process loses
-//! nothing; a power cut may lose the last seconds but corrupts nothing.
+//! nothing; a power cut may lose the last seconds but corrupts nothing. The
+//! runs of a record that still grows stand in a journal beside the file; one
+//! whose writer was killed is taken in when the store is next opened.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, params};
 
+use super::journal::{self, Journal};
 use super::{Entry, StoreError, Stored};
 use crate::record::{Comparison, RunRecord};
 
@@ -41,7 +44,7 @@ const MIGRATIONS: [&str; 1] = ["
 pub struct Store {
     connection: Connection,
     path: PathBuf,
-    runs_written: i64,
+    journal: Option<Journal>,
 }
 
 impl Store {
@@ -63,10 +66,13 @@ impl Store {
         let mut store = Self {
             connection,
             path: path.to_owned(),
-            runs_written: 0,
+            journal: None,
         };
         store.prepare().map_err(|error| store.explain(&error))?;
         store.migrate()?;
+        store
+            .adopt_orphans()
+            .map_err(|error| store.explain(&error))?;
         Ok(store)
     }
 
@@ -75,21 +81,23 @@ impl Store {
     /// # Errors
     /// [`StoreError`] where it cannot be written.
     pub fn begin(&mut self, record: &Comparison) -> Result<(), StoreError> {
-        self.runs_written = 0;
         self.put(record, false)
-            .map_err(|error| self.explain(&error))
+            .map_err(|error| self.explain(&error))?;
+        let journal = Journal::create(&self.path, &record.id).map_err(|e| self.cannot_write(&e))?;
+        self.journal = Some(journal);
+        Ok(())
     }
 
-    /// Adds a run that has just finished.
+    /// Adds a run that has just finished to the record begun last.
     ///
     /// # Errors
     /// [`StoreError`] where it cannot be written.
-    pub fn add_run(&mut self, id: &str, arm: usize, run: &RunRecord) -> Result<(), StoreError> {
-        let body = serde_json::to_string(run).unwrap_or_default();
-        let number = self.runs_written;
-        self.runs_written += 1;
-        self.insert_run(id, number, arm, &body)
-            .map_err(|error| self.explain(&error))
+    pub fn add_run(&mut self, arm: usize, run: &RunRecord) -> Result<(), StoreError> {
+        let Some(journal) = &mut self.journal else {
+            return Ok(());
+        };
+        let written = journal.add(arm, run);
+        written.map_err(|error| self.cannot_write(&error))
     }
 
     /// Writes a record that is finished, in place of its parts.
@@ -98,7 +106,11 @@ impl Store {
     /// [`StoreError`] where it cannot be written; the parts then stay.
     pub fn finish(&mut self, record: &Comparison) -> Result<(), StoreError> {
         self.replace_parts(record)
-            .map_err(|error| self.explain(&error))
+            .map_err(|error| self.explain(&error))?;
+        if let Some(journal) = self.journal.take() {
+            journal.remove();
+        }
+        Ok(())
     }
 
     /// The newest records first, at most `limit`.
@@ -124,9 +136,12 @@ impl Store {
                 "no record has the id '{id}' (pinwise history lists them)"
             ))),
             [(entry, body)] => {
-                let runs = self
+                let mut runs = self
                     .select_runs(&entry.id)
                     .map_err(|error| self.explain(&error))?;
+                if runs.is_empty() && !entry.is_complete {
+                    runs = journal::read(&journal::path(&self.path, &entry.id));
+                }
                 Ok(Stored {
                     entry: entry.clone(),
                     body: body.clone(),
@@ -211,10 +226,21 @@ impl Store {
         Ok(())
     }
 
-    fn insert_run(&self, id: &str, number: i64, arm: usize, body: &str) -> rusqlite::Result<()> {
-        self.connection
-            .prepare_cached("INSERT INTO run (record, number, arm, body) VALUES (?1, ?2, ?3, ?4)")?
-            .execute(params![id, number, arm, body])?;
+    /// Takes in the journals whose writers are gone.
+    fn adopt_orphans(&mut self) -> rusqlite::Result<()> {
+        for orphan in journal::orphans(&self.path) {
+            let transaction = self.connection.transaction()?;
+            for (number, (arm, body)) in orphan.runs().into_iter().enumerate() {
+                transaction
+                    .prepare_cached(
+                        "INSERT OR IGNORE INTO run (record, number, arm, body)
+                         SELECT id, ?2, ?3, ?4 FROM record WHERE id = ?1 AND NOT complete",
+                    )?
+                    .execute(params![orphan.id(), number, arm, body])?;
+            }
+            transaction.commit()?;
+            orphan.remove();
+        }
         Ok(())
     }
 
@@ -270,6 +296,13 @@ impl Store {
             .prepare("SELECT arm, body FROM run WHERE record = ?1 ORDER BY number")?
             .query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?
             .collect()
+    }
+
+    fn cannot_write(&self, error: &std::io::Error) -> StoreError {
+        StoreError::Write {
+            path: self.path.display().to_string(),
+            reason: error.to_string(),
+        }
     }
 
     fn explain(&self, error: &rusqlite::Error) -> StoreError {

@@ -26,7 +26,6 @@ fn comparison(id: &str, observer: &mut dyn Observer) -> Comparison {
 
 struct Keeper<'a> {
     store: &'a mut Store,
-    id: String,
     kill_after: usize,
 }
 
@@ -38,7 +37,7 @@ impl Observer for Keeper<'_> {
     fn run(&mut self, arm: usize, run: &RunRecord) {
         if self.kill_after > 0 {
             self.kill_after -= 1;
-            self.store.add_run(&self.id, arm, run).unwrap();
+            self.store.add_run(arm, run).unwrap();
         }
     }
 }
@@ -66,13 +65,26 @@ fn a_finished_record_comes_back_whole() {
 
 #[test]
 fn a_killed_record_keeps_every_finished_run() {
-    let (_folder, mut store) = store();
+    let (folder, mut store) = store();
     let mut keeper = Keeper {
         store: &mut store,
-        id: "cut".to_owned(),
         kill_after: 9,
     };
     comparison("cut", &mut keeper);
+    assert_eq!(
+        store.load("cut").unwrap().runs.len(),
+        9,
+        "a growing record can be read"
+    );
+    drop(store);
+    let store = Store::open(&folder.path().join("a/b/pinwise.db")).unwrap();
+    let names: Vec<_> = std::fs::read_dir(folder.path().join("a/b"))
+        .unwrap()
+        .collect();
+    assert!(
+        names.iter().all(|n| !format!("{n:?}").contains(".runs")),
+        "{names:?}"
+    );
     let stored = store.load("cut").unwrap();
     assert!(!stored.entry.is_complete);
     let record = stored.comparison().unwrap();

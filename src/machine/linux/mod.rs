@@ -125,21 +125,21 @@ impl LinuxMachine {
         Ok(path)
     }
 
+    /// `NAME=VALUE` strings for a command: what pinwise itself inherited, the
+    /// workload's own, the mark and the padding.
     fn environment_of(&self, workload: Option<&Workload>, padding: usize) -> Vec<CString> {
-        let mut environment = self.environment.clone();
         let added = workload.map_or(&[][..], |w| &w.environment);
-        for (name, value) in added {
-            if let Ok(entry) = CString::new(format!("{name}={value}")) {
-                environment.insert(name.clone(), entry);
-            }
-        }
-        let mark = CString::new(format!("{MARK}={}", self.mark));
-        let padding = CString::new(format!("{PADDING}={}", "x".repeat(padding)));
+        let is_replaced = |name: &str| added.iter().any(|(other, _)| other == name);
+        let inherited = self.environment.iter();
+        let kept = inherited.filter(|(name, _)| added.is_empty() || !is_replaced(name));
+        let mut environment: Vec<CString> = kept.map(|(_, entry)| entry.clone()).collect();
+        let own = added.iter().map(|(name, value)| format!("{name}={value}"));
+        let ours = [
+            format!("{MARK}={}", self.mark),
+            format!("{PADDING}={}", "x".repeat(padding)),
+        ];
+        environment.extend(own.chain(ours).filter_map(|entry| CString::new(entry).ok()));
         environment
-            .into_values()
-            .chain(mark)
-            .chain(padding)
-            .collect()
     }
 
     fn start(

@@ -28,6 +28,7 @@ pub(super) struct Stream {
     head: Vec<u8>,
     tail: Vec<u8>,
     limits: (usize, usize),
+    buffer: Vec<u8>,
 }
 
 impl Stream {
@@ -41,6 +42,7 @@ impl Stream {
             head: Vec::new(),
             tail: Vec::new(),
             limits: (0, 0),
+            buffer: vec![0; 64 * 1024],
         })
     }
 
@@ -58,14 +60,15 @@ impl Stream {
 
     /// Takes what is there.
     pub(super) fn drain(&mut self) {
-        let mut buffer = [0u8; 64 * 1024];
+        let mut buffer = std::mem::take(&mut self.buffer);
         loop {
             let read = sys::read_some(&self.read, &mut buffer);
             if read == 0 {
-                return;
+                break;
             }
             self.keep(&buffer[..read]);
         }
+        self.buffer = buffer;
     }
 
     fn keep(&mut self, bytes: &[u8]) {

@@ -7,7 +7,6 @@
 use std::time::Duration;
 
 use super::plan::Tuning;
-use crate::stats::describe::quantile;
 
 /// What is left of time and runs.
 #[derive(Debug, Clone)]
@@ -16,7 +15,7 @@ pub(super) struct Budget {
     time: Option<Duration>,
     runs: Option<usize>,
     used_runs: usize,
-    /// Seconds per run, from each block.
+    /// Seconds per run of each block, sorted.
     run_times_s: Vec<f64>,
 }
 
@@ -37,8 +36,9 @@ impl Budget {
         if !is_warmup {
             self.used_runs += runs;
         }
-        self.run_times_s
-            .push(duration.as_secs_f64() / runs.max(1) as f64);
+        let run_time_s = duration.as_secs_f64() / runs.max(1) as f64;
+        let place = self.run_times_s.partition_point(|t| *t < run_time_s);
+        self.run_times_s.insert(place, run_time_s);
     }
 
     /// Blocks of `runs` runs that still fit.
@@ -113,10 +113,8 @@ impl Budget {
 
     /// Typical seconds per run, all arms together.
     fn run_time_s(&self) -> f64 {
-        if self.run_times_s.is_empty() {
-            return 0.0;
-        }
-        quantile(&self.run_times_s, 0.5)
+        let middle = self.run_times_s.len() / 2;
+        self.run_times_s.get(middle).copied().unwrap_or(0.0)
     }
 }
 

@@ -1,0 +1,141 @@
+//! The runs of a record that still grows: one line of JSON per run, written
+//! with one system call, in a file beside the store.
+//!
+//! The writer holds a lock on its journal as long as it lives. A journal that
+//! can be locked has lost its writer; a last line that was cut off is left out.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::RunRecord;
+
+/// Ending of a journal's file name, after the store's name and the record's id.
+const ENDING: &str = "runs";
+
+#[derive(Serialize)]
+struct Line<'a> {
+    arm: usize,
+    run: &'a RunRecord,
+}
+
+#[derive(Deserialize)]
+struct ReadLine {
+    arm: usize,
+    run: serde_json::Value,
+}
+
+/// A journal being written.
+#[derive(Debug)]
+pub(super) struct Journal {
+    file: File,
+    path: PathBuf,
+    buffer: Vec<u8>,
+}
+
+impl Journal {
+    pub(super) fn create(store: &Path, id: &str) -> io::Result<Self> {
+        let path = path(store, id);
+        let file = OpenOptions::new().append(true).create(true).open(&path)?;
+        file.lock()?;
+        Ok(Self {
+            file,
+            path,
+            buffer: Vec::new(),
+        })
+    }
+
+    pub(super) fn add(&mut self, arm: usize, run: &RunRecord) -> io::Result<()> {
+        self.buffer.clear();
+        serde_json::to_writer(&mut self.buffer, &Line { arm, run })?;
+        self.buffer.push(b'\n');
+        self.file.write_all(&self.buffer)
+    }
+
+    /// The record is whole elsewhere.
+    pub(super) fn remove(self) {
+        remove(&self.path);
+    }
+}
+
+/// A journal whose writer is gone; locked, so that only one process takes it.
+#[derive(Debug)]
+pub(super) struct Orphan {
+    path: PathBuf,
+    id: String,
+    _lock: File,
+}
+
+impl Orphan {
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(super) fn runs(&self) -> Vec<(usize, String)> {
+        read(&self.path)
+    }
+
+    pub(super) fn remove(self) {
+        remove(&self.path);
+    }
+}
+
+/// Journals beside a store that no living process writes.
+pub(super) fn orphans(store: &Path) -> Vec<Orphan> {
+    let (Some(folder), Some(stem)) = (store.parent(), store.file_name()) else {
+        return Vec::new();
+    };
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    let prefix = format!("{}.", stem.to_string_lossy());
+    let suffix = format!(".{ENDING}");
+    #[expect(clippy::disallowed_methods, reason = "the store looks beside itself")]
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let name = path.file_name()?.to_str()?;
+            let id = name
+                .strip_prefix(&prefix)?
+                .strip_suffix(&suffix)?
+                .to_owned();
+            let lock = OpenOptions::new().read(true).open(&path).ok()?;
+            lock.try_lock().ok()?;
+            Some(Orphan {
+                path,
+                id,
+                _lock: lock,
+            })
+        })
+        .collect()
+}
+
+/// Where a record's journal stands.
+pub(super) fn path(store: &Path, id: &str) -> PathBuf {
+    let mut name = store.as_os_str().to_owned();
+    name.push(format!(".{id}.{ENDING}"));
+    PathBuf::from(name)
+}
+
+/// Whole lines of a journal: arm number and run as JSON.
+pub(super) fn read(path: &Path) -> Vec<(usize, String)> {
+    #[expect(clippy::disallowed_methods, reason = "the store reads its own files")]
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.lines()
+        .filter_map(|line| serde_json::from_str::<ReadLine>(line).ok())
+        .map(|line| (line.arm, line.run.to_string()))
+        .collect()
+}
+
+fn remove(path: &Path) {
+    // A journal that stays behind is taken in, or found empty, later.
+    #[expect(clippy::disallowed_methods, reason = "the store removes its own files")]
+    let _ = std::fs::remove_file(path);
+}
