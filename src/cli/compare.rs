@@ -77,9 +77,12 @@ fn carry_out(
 }
 
 fn finish(record: &Comparison, results: &ResultArgs, terminal: &Terminal) -> anyhow::Result<()> {
+    if record.stopped == Some(Stopped::Failed) {
+        terminal.error(&record.verdict.sentence);
+    }
     if terminal.is_json() {
         terminal.print_json(record)?;
-    } else {
+    } else if record.stopped != Some(Stopped::Failed) {
         terminal.print(&report::comparison(record, terminal.palette()))?;
     }
     export::results(record, results)

@@ -35,13 +35,7 @@ use terminal::Terminal;
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
-        Err(error) => {
-            // Help and version are data, everything else is an error; clap
-            // knows where each goes.
-            let is_error = error.use_stderr();
-            let _ = error.print();
-            return if is_error { Exit::Error } else { Exit::Done };
-        }
+        Err(error) => return usage(&error),
     };
     let terminal = Terminal::new(&cli.global);
     match dispatch(cli, &terminal) {
@@ -51,6 +45,32 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
             Exit::Error
         }
     }
+}
+
+/// Help and version are data; any other answer of the parser is an error, told
+/// in one line with its hint.
+fn usage(error: &clap::Error) -> Exit {
+    use clap::error::ErrorKind;
+    let kind = error.kind();
+    let is_long = kind == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    if !error.use_stderr() || is_long {
+        let _ = error.print();
+        return if error.use_stderr() {
+            Exit::Error
+        } else {
+            Exit::Done
+        };
+    }
+    let text = error.to_string();
+    let parts: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
+        .filter(|line| !line.is_empty())
+        .collect();
+    let line = parts.join("; ");
+    Terminal::plain().error(line.strip_prefix("error: ").unwrap_or(&line));
+    Exit::Error
 }
 
 fn dispatch(cli: Cli, terminal: &Terminal) -> anyhow::Result<Exit> {

@@ -11,7 +11,7 @@ use crate::machine::linux::{random_seed, time_of_day};
 use crate::machine::{Machine, Output, Request};
 use crate::placement::{Placement, Realised, defaults, merge_equivalent};
 use crate::stats::confirm::Score;
-use crate::study::compare::{ArmPlan, Plan, Tuning};
+use crate::study::compare::{ArmPlan, Plan, RunFailure, Tuning};
 use crate::topology::Topology;
 use crate::workload::{Command, Metric, SuccessRule, Sweep, Workload};
 
@@ -353,6 +353,9 @@ fn count_threads(
     })?;
     if let Some(cleanup) = &workload.cleanup {
         machine.run_helper("cleanup", cleanup)?;
+    }
+    if let Some(failure) = RunFailure::of(&run, workload) {
+        bail!("{failure}");
     }
     Ok(run.threads.and_then(|n| usize::try_from(n).ok()))
 }

@@ -31,6 +31,16 @@ impl Terminal {
         }
     }
 
+    /// Without knowledge of the options, which could not be read.
+    pub(super) const fn plain() -> Self {
+        Self {
+            format: Format::Text,
+            palette: Palette::new(false),
+            error_palette: Palette::new(false),
+            is_quiet: false,
+        }
+    }
+
     pub(super) const fn palette(self) -> Palette {
         self.palette
     }

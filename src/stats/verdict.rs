@@ -104,7 +104,7 @@ pub fn contrast_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'
     let baseline = &setting.names[setting.baseline];
     let words = setting.words;
     let (low, high) = (gain(contrast.interval.low), gain(contrast.interval.high));
-    let basis = format!("{blocks} blocks");
+    let basis = count(blocks, "block");
     match contrast.decision {
         Decision::Faster => format!(
             "{arm} is {} than {baseline} by {} ({basis}).",
@@ -137,15 +137,17 @@ fn undecided_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'_>)
     let half_width = contrast.interval.half_width();
     if !half_width.is_finite() {
         return format!(
-            "{arm} against {baseline} is undecided: {blocks} blocks allow no claim, about {} more for ±{}.",
+            "{arm} against {baseline} is undecided: {} allow no claim, about {} more for ±{}.",
+            count(blocks, "block"),
             duration(time_for_first_claim(blocks, setting.spent)),
             percent(gain(setting.delta))
         );
     }
     format!(
-        "{arm} against {baseline} is undecided: between {} and {} ({blocks} blocks); about {} more for ±{}.",
+        "{arm} against {baseline} is undecided: between {} and {} ({}); about {} more for ±{}.",
         signed_percent(gain(contrast.interval.low)),
         signed_percent(gain(contrast.interval.high)),
+        count(blocks, "block"),
         duration(time_needed(half_width, setting)),
         percent(gain(setting.delta))
     )
@@ -197,8 +199,8 @@ pub fn overall_sentence(outcome: Outcome, look: &Look, setting: &Setting<'_>) ->
                 .fold(0.0, f64::max);
             if !widest.is_finite() {
                 return format!(
-                    "Undecided: {} blocks allow no claim; at least {} more.",
-                    look.blocks,
+                    "Undecided: {} allow no claim; at least {} more.",
+                    count(look.blocks, "block"),
                     duration(time_for_first_claim(look.blocks, setting.spent))
                 );
             }
@@ -235,6 +237,12 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
             setting.words.worse
         ),
     }
+}
+
+/// `1 block`, `2 blocks`.
+#[must_use]
+pub fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// `ln(ratio)` as a relative change: 0.02 is two per cent more.

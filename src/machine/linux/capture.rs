@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use super::{hypervisor, sys};
 use crate::topology::{Capture, wanted_cgroup_files};
 
+/// How many folders may stand around a captured system.
+const DEEPEST_ROOT: usize = 4;
 /// Longest file read.
 const LONGEST: u64 = 64 * 1024;
 
@@ -116,18 +118,24 @@ pub fn capture_folder(folder: &Path) -> Result<Capture, CaptureReadError> {
     Ok(reader.capture)
 }
 
+/// The folder itself, its `fsroot` (as hwloc's archives have it), or the same
+/// of its only subfolder.
 fn find_root(folder: &Path) -> Option<PathBuf> {
-    let holds_machine = |path: &Path| path.join(CPU_DIR).is_dir();
-    let nested = folder.join("fsroot");
-    if holds_machine(folder) {
-        return Some(folder.to_owned());
+    let mut folder = folder.to_owned();
+    for _ in 0..DEEPEST_ROOT {
+        let candidates = [folder.clone(), folder.join("fsroot")];
+        if let Some(root) = candidates.into_iter().find(|c| c.join(CPU_DIR).is_dir()) {
+            return Some(root);
+        }
+        let inside = names(&folder).into_iter().map(|name| folder.join(name));
+        let mut folders = inside.filter(|path| path.is_dir());
+        let only = folders.next()?;
+        if folders.next().is_some() {
+            return None;
+        }
+        folder = only;
     }
-    if holds_machine(&nested) {
-        return Some(nested);
-    }
-    let mut inside = names(folder).into_iter().map(|name| folder.join(name));
-    let only = inside.next().filter(|_| inside.next().is_none())?;
-    holds_machine(&only).then_some(only)
+    None
 }
 
 struct Reader {

@@ -326,18 +326,21 @@ fn advice(plan: &Plan, outcome: Outcome, best: Option<usize>) -> String {
 
 fn no_look_sentence(record: &Comparison, stopped: Stopped) -> String {
     match stopped {
-        Stopped::Failed => {
-            let invalid = record
-                .arms
-                .iter()
-                .filter(|arm| arm.invalid.is_some())
-                .count();
-            format!(
-                "No verdict: {invalid} of {} arms failed.",
-                record.arms.len()
-            )
-        }
+        Stopped::Failed => failed_sentence(record),
         Stopped::Interrupted => "Undecided: interrupted before the first look.".to_owned(),
         _ => "Undecided: no whole block could be kept.".to_owned(),
     }
+}
+
+/// The baseline's reason first: without it nothing can be compared.
+fn failed_sentence(record: &Comparison) -> String {
+    let failed: Vec<&Arm> = record.arms.iter().filter(|a| a.invalid.is_some()).collect();
+    let baseline = failed.iter().find(|arm| arm.name == record.baseline);
+    let told = baseline.or(failed.first());
+    let reason = told.and_then(|arm| arm.invalid.as_deref()).unwrap_or("?");
+    let who = told.map_or("", |arm| arm.name.as_str());
+    if failed.len() == record.arms.len() {
+        return format!("No arm could be measured: {reason}.");
+    }
+    format!("No verdict, since {who} could not be measured: {reason}.")
 }

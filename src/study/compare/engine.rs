@@ -104,6 +104,8 @@ struct Engine<'a> {
     warmup_blocks: usize,
     throttled_blocks: usize,
     names: Vec<String>,
+    /// What the user has not been told yet.
+    failures: Vec<String>,
 }
 
 /// A block that is over.
@@ -133,6 +135,7 @@ impl<'a> Engine<'a> {
             warmup_blocks: 0,
             throttled_blocks: 0,
             names: Vec::new(),
+            failures: Vec::new(),
             plan,
             machine,
             observer,
@@ -494,6 +497,7 @@ impl<'a> Engine<'a> {
             is_whole &= run.metric.cost.is_some();
             finished.push((arm, run));
         }
+        self.tell_failures();
         let duration = self.machine.now().saturating_sub(began);
         self.budget
             .spend(open.len(), duration, phase == Phase::Warmup);
@@ -546,8 +550,18 @@ impl<'a> Engine<'a> {
 
     fn fail(&mut self, arm: usize, failure: RunFailure) {
         let name = &self.plan.arms[arm].name;
-        self.observer.warn(&format!("{name}: {failure}"));
+        self.failures.push(format!("{name}: {failure}"));
         self.arms[arm].invalid = Some(failure.to_string());
+    }
+
+    /// Tells at once which arms failed, unless that ends the experiment: then
+    /// the verdict says it.
+    fn tell_failures(&mut self) {
+        if !self.has_failed() {
+            for failure in std::mem::take(&mut self.failures) {
+                self.observer.warn(&failure);
+            }
+        }
     }
 
     fn show_progress(&mut self, phase: Phase, block: usize, arm: usize) {

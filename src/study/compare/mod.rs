@@ -16,6 +16,7 @@ mod plan;
 
 pub use engine::{CompareError, run};
 pub use findings::merged as merged_finding;
+pub use outcome::RunFailure;
 pub use plan::{ArmPlan, Plan, PlanError, Tuning};
 
 use crate::record::{Comparison, RunRecord};

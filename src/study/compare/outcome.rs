@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::plan::{ArmPlan, Plan};
 use crate::machine::{End, Output, Run};
 use crate::record::{MetricReading, Phase, RunRecord};
-use crate::workload::{Measured, SuccessRule};
+use crate::workload::{Measured, SuccessRule, Workload};
 
 /// Longest piece of a failed run's standard error that is shown.
 const SHOWN_STDERR: usize = 2000;
@@ -39,7 +39,7 @@ impl ArmState {
 
 /// Why a run does not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct RunFailure {
+pub struct RunFailure {
     what: String,
     stderr: String,
 }
@@ -115,9 +115,8 @@ fn read_metric(run: &Run, plan: &Plan, arm: &ArmPlan) -> (MetricReading, Option<
         value: None,
         cost: None,
     };
-    if let Some(what) = failure(run, arm) {
-        let stderr = shown(&run.stderr_tail);
-        return (none, Some(RunFailure { what, stderr }));
+    if let Some(failure) = RunFailure::of(run, &arm.workload) {
+        return (none, Some(failure));
     }
     let measured = Measured {
         wall_s: run.wall.as_secs_f64(),
@@ -138,7 +137,7 @@ fn read_metric(run: &Run, plan: &Plan, arm: &ArmPlan) -> (MetricReading, Option<
         }
         Err(reason) => {
             let failure = RunFailure {
-                what: format!("{reason}."),
+                what: reason.to_string(),
                 stderr: String::new(),
             };
             (none, Some(failure))
@@ -146,17 +145,27 @@ fn read_metric(run: &Run, plan: &Plan, arm: &ArmPlan) -> (MetricReading, Option<
     }
 }
 
-fn failure(run: &Run, arm: &ArmPlan) -> Option<String> {
-    let command = &arm.workload.command;
+impl RunFailure {
+    /// Why a run of this workload does not count; `None` where it does.
+    #[must_use]
+    pub fn of(run: &Run, workload: &Workload) -> Option<Self> {
+        let what = how_it_failed(run, workload)?;
+        let stderr = shown(&run.stderr_tail);
+        Some(Self { what, stderr })
+    }
+}
+
+fn how_it_failed(run: &Run, workload: &Workload) -> Option<String> {
+    let command = &workload.command;
     match &run.end {
         End::Status(0) => None,
-        End::Status(_) if arm.workload.success == SuccessRule::AnyStatus => None,
+        End::Status(_) if workload.success == SuccessRule::AnyStatus => None,
         End::Status(status) => Some(format!(
             "'{command}' failed with exit status {status} (--ignore-failure accepts it)"
         )),
         End::Signal(signal) => Some(format!("'{command}' was killed by signal {signal}")),
         End::TimedOut => {
-            let limit = arm.workload.timeout.unwrap_or_default().as_secs_f64();
+            let limit = workload.timeout.unwrap_or_default().as_secs_f64();
             Some(format!(
                 "'{command}' took longer than its time-out of {limit} s and was killed"
             ))

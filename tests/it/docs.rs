@@ -1,0 +1,1 @@
+//! Documents keep their promises.

@@ -1,0 +1,225 @@
+//! Captured machines: what is read from them, beside what hwloc reads.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use pinwise::topology::{Capture, CpuSet, Topology};
+
+use crate::support::{corpus, has_program, json, root, skipped};
+
+/// What an emulated machine was made of, by the name of its capture.
+const OWN: [(&str, [usize; 5]); 5] = [
+    // CPUs, cores, LLCs, NUMA nodes, packages.
+    ("2s2c2t", [8, 4, 2, 2, 2]),
+    ("2s2c2t-interleaved", [8, 4, 2, 2, 2]),
+    ("2s2c2t-nosmt", [4, 4, 2, 2, 2]),
+    ("1s2d4c2t", [16, 8, 2, 1, 1]),
+    ("64", [64, 32, 4, 4, 2]),
+];
+
+#[test]
+fn own_captures_are_read_as_they_were_emulated() {
+    for (name, [cpus, cores, llcs, nodes, packages]) in OWN {
+        let path = root().join(format!("tests/data/machines/{name}.capture"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (topology, warnings) = Topology::from_capture(&Capture::from_text(&text).unwrap());
+        let counts = topology.counts();
+        let read = [
+            counts.cpus,
+            counts.cores,
+            counts.llcs,
+            counts.numa_nodes,
+            counts.packages,
+        ];
+        assert_eq!(read, [cpus, cores, llcs, nodes, packages], "{name}");
+        assert_eq!(warnings, Vec::<String>::new(), "{name}");
+    }
+}
+
+#[test]
+fn the_interleaved_machine_is_the_same_machine() {
+    let read = |name: &str| {
+        let path = root().join(format!("tests/data/machines/{name}.capture"));
+        let text = std::fs::read_to_string(path).unwrap();
+        Topology::from_capture(&Capture::from_text(&text).unwrap()).0
+    };
+    let (plain, interleaved) = (read("2s2c2t"), read("2s2c2t-interleaved"));
+    assert_eq!(plain.shape_hash(), interleaved.shape_hash());
+    assert_eq!(plain.cores[0].to_string(), "0-1");
+    assert_eq!(interleaved.cores[0].to_string(), "0,4");
+}
+
+/// Where pinwise deliberately differs from hwloc's expected output.
+const DEFINITIONS: [(&str, &str, &str); 6] = [
+    (
+        "16amd64-4n4c-cgroup-distance-merge",
+        "core",
+        "hwloc's test filters cores out",
+    ),
+    (
+        "16amd64-4n4c-cgroup-distance-merge",
+        "l3",
+        "hwloc's test filters structure out",
+    ),
+    (
+        "32amd64-4s2n4c-cgroup2",
+        "l3",
+        "only caches of allowed CPUs count; hwloc keeps those beside allowed memory",
+    ),
+    (
+        "40intel64-4n10c+pci-conflicts",
+        "l3",
+        "one CPU's file contradicts nine others; hwloc drops the cache, pinwise the file",
+    ),
+    (
+        "40intel64-4n10c+pci-conflicts",
+        "pkg",
+        "the same for a package",
+    ),
+    (
+        "4fake-4gr1nu1pu",
+        "core",
+        "no cores are reported; pinwise takes each CPU as one",
+    ),
+];
+
+#[test]
+fn snapshots_of_real_machines_agree_with_hwloc() {
+    let Some(corpus) = corpus("snapshots_of_real_machines_agree_with_hwloc") else {
+        return;
+    };
+    let folder = corpus.join("snapshots");
+    let mut index = csv::Reader::from_path(folder.join("INDEX.csv")).unwrap();
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for row in index.deserialize::<BTreeMap<String, String>>() {
+        let row = row.unwrap();
+        let name = &row["name"];
+        let unpacked = tempfile::tempdir().unwrap();
+        let archive = folder.join(format!("{name}.tar.bz2"));
+        let status = Command::new("tar")
+            .args([
+                "xjf",
+                archive.to_str().unwrap(),
+                "-C",
+                unpacked.path().to_str().unwrap(),
+            ])
+            .status()
+            .unwrap();
+        assert!(
+            status.success(),
+            "{name} cannot be unpacked (is bzip2 there?)"
+        );
+        seen += 1;
+        for (what, read) in read_counts(unpacked.path()) {
+            let expected = row[&format!("x_{what}")].parse::<usize>().ok();
+            let is_defined = DEFINITIONS.iter().any(|(n, w, _)| n == name && *w == what);
+            if expected.is_some_and(|e| e != read) != is_defined {
+                wrong.push(format!("{name}: {what} is {read}, hwloc says {expected:?}"));
+            }
+        }
+    }
+    assert!(seen >= 22, "{seen} snapshots");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Counts as hwloc counts them, through the command line.
+fn read_counts(folder: &Path) -> Vec<(&'static str, usize)> {
+    // The archives hold one folder, or the system's folders themselves.
+    let record = json(&[
+        "topology",
+        "--from",
+        folder.to_str().unwrap(),
+        "--format",
+        "json",
+    ]);
+    let count = |key: &str| usize::try_from(record["counts"][key].as_u64().unwrap()).unwrap();
+    let allowed: CpuSet = record["allowed"].as_str().unwrap().parse().unwrap();
+    let l3 = record["caches"].as_array().unwrap().iter().filter(|cache| {
+        let cpus: CpuSet = cache["cpus"].as_str().unwrap().parse().unwrap();
+        cache["level"] == 3 && cpus.intersects(&allowed)
+    });
+    vec![
+        ("pu", count("cpus")),
+        ("core", count("cores")),
+        ("l3", l3.count()),
+        ("numa", count("numa_nodes")),
+        ("pkg", count("packages")),
+    ]
+}
+
+#[test]
+fn this_machine_reads_like_lstopo() {
+    if !has_program("lstopo-no-graphics") {
+        skipped(
+            "this_machine_reads_like_lstopo",
+            "lstopo-no-graphics (hwloc-nox) is not installed",
+        );
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let xml = folder.path().join("machine.xml");
+    let status = Command::new("lstopo-no-graphics")
+        .args(["--no-io", "--of", "xml", xml.to_str().unwrap()])
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let own = json(&["topology", "--format", "json"]);
+    let hwloc = json(&[
+        "topology",
+        "--from",
+        xml.to_str().unwrap(),
+        "--format",
+        "json",
+    ]);
+    for key in ["cpus", "cores", "packages", "llcs", "numa_nodes"] {
+        assert_eq!(own["counts"][key], hwloc["counts"][key], "{key}");
+    }
+    assert_eq!(own["allowed"], hwloc["allowed"]);
+    assert_eq!(own["shape_hash"], hwloc["shape_hash"]);
+}
+
+#[test]
+fn broken_folders_are_refused_or_survived() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let cpu = path("sys/devices/system/cpu");
+    std::fs::create_dir_all(cpu.join("cpu0/topology")).unwrap();
+    std::fs::create_dir_all(cpu.join("cpu1/topology")).unwrap();
+    // A link that loops, a pipe that would block, a list that lies.
+    std::os::unix::fs::symlink("core_id", cpu.join("cpu0/topology/core_id")).unwrap();
+    Command::new("mkfifo")
+        .arg(cpu.join("cpu0/online"))
+        .status()
+        .unwrap();
+    std::fs::write(cpu.join("online"), "0-1,7\n\0\0").unwrap();
+    std::fs::write(cpu.join("cpu1/topology/core_cpus"), "not a mask").unwrap();
+    let record = json(&[
+        "topology",
+        "--from",
+        folder.path().to_str().unwrap(),
+        "--format",
+        "json",
+    ]);
+    assert_eq!(record["counts"]["cpus"], 2);
+    let warnings = record["warnings"].to_string();
+    assert!(
+        warnings.contains("CPUs 7 are said to be online"),
+        "{warnings}"
+    );
+    assert!(warnings.contains("not a mask"), "{warnings}");
+}
+
+#[test]
+fn a_machine_of_more_than_1024_cpus_is_read() {
+    let record = json(&[
+        "--machine",
+        "sim:package:2 l3:24 core:16 pu:2",
+        "topology",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(record["counts"]["cpus"], 1536);
+    assert_eq!(record["counts"]["llcs"], 48);
+}

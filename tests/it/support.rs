@@ -1,0 +1,78 @@
+//! What several tests need: the command, folders, a way to say why a test did
+//! not run.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The root of the project.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The pinwise command, with a store of its own that nobody shares.
+pub(crate) fn pinwise(store: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pinwise"));
+    command
+        .env("PINWISE_STORE", format!("sqlite:{}", store.display()))
+        .env("NO_COLOR", "1")
+        .env_remove("PINWISE_RUN");
+    command
+}
+
+/// Runs pinwise with these arguments and a throw-away store.
+pub(crate) fn run(arguments: &[&str]) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    pinwise(&folder.path().join("store.db"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+/// Standard output and error as text.
+pub(crate) fn texts(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+/// Standard output as JSON, of a run that must succeed.
+#[track_caller]
+pub(crate) fn json(arguments: &[&str]) -> serde_json::Value {
+    let output = run(arguments);
+    let (out, err) = texts(&output);
+    assert!(output.status.success(), "{arguments:?}: {err}");
+    serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
+}
+
+/// Says why a test does nothing here. It goes past the test harness's capture,
+/// so that a skipped test is seen.
+pub(crate) fn skipped(test: &str, reason: &str) {
+    let line = format!("SKIPPED {test}: {reason}\n");
+    let tty = std::fs::OpenOptions::new().write(true).open("/dev/stderr");
+    match tty {
+        Ok(mut stderr) => {
+            let _ = stderr.write_all(line.as_bytes());
+        }
+        Err(_) => eprint!("{line}"),
+    }
+}
+
+/// The folder of captured machines and recorded runs, if there is one.
+pub(crate) fn corpus(test: &str) -> Option<PathBuf> {
+    match std::env::var_os("PINWISE_CORPUS") {
+        Some(folder) if Path::new(&folder).is_dir() => Some(PathBuf::from(folder)),
+        Some(folder) => panic!("PINWISE_CORPUS names no folder: {}", folder.display()),
+        None => {
+            skipped(test, "PINWISE_CORPUS is not set");
+            None
+        }
+    }
+}
+
+/// Is a program there?
+pub(crate) fn has_program(name: &str) -> bool {
+    Command::new("sh")
+        .args(["-c", &format!("command -v {name}")])
+        .output()
+        .is_ok_and(|output| output.status.success())
+}
