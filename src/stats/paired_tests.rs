@@ -47,7 +47,9 @@ proptest! {
         let plain = Paired::weighted(d.clone(), w.clone());
         let flipped = Paired::weighted(d.iter().map(|v| -v).collect(), w);
         prop_assert!((plain.estimate() + flipped.estimate()).abs() < 1e-7);
-        prop_assert!((plain.interval(0.05).low + flipped.interval(0.05).high).abs() < 1e-7);
+        let (low, high) = (plain.interval(0.05).low, flipped.interval(0.05).high);
+        // Weights may leave too few pairs that count to bound anything.
+        prop_assert!(low == -high || (low + high).abs() < 1e-7, "{low} {high}");
         prop_assert!((plain.p_value(0.0) - flipped.p_value(0.0)).abs() < 1e-9);
     }
 

@@ -50,13 +50,15 @@ pub fn two_sided_p(signed: &[f64]) -> f64 {
     }
 }
 
-/// Ranks and mid-ranks go onto the grid unrounded, other scores rounded.
+/// Ranks and mid-ranks go onto the grid unrounded, other scores rounded, but
+/// never to nothing: with few pairs each of them is needed to bound anything.
 fn integer_grid(signed: &[f64], largest: f64) -> (Vec<i64>, bool) {
     let doubled_is_whole = |s: &f64| (2.0 * s - (2.0 * s).round()).abs() < 1e-9;
     let are_ranks = largest < 1e6 && signed.iter().all(doubled_is_whole);
     let factor = if are_ranks { 2.0 } else { GRID / largest };
-    let grid = signed.iter().map(|s| round_to_i64(s * factor));
-    (grid.filter(|&g| g != 0).collect(), are_ranks)
+    let taking_part = signed.iter().filter(|s| s.abs() > 0.0);
+    let on_grid = |s: &f64| round_to_i64((s * factor).abs().max(1.0).copysign(*s));
+    (taking_part.map(on_grid).collect(), are_ranks)
 }
 
 #[expect(

@@ -11,6 +11,7 @@ mod host;
 mod hypervisor;
 mod output;
 mod spawn;
+mod start;
 mod supervise;
 mod sys;
 mod tree;
@@ -26,15 +27,17 @@ use std::time::{Duration, SystemTime};
 
 pub use capture::{CaptureReadError, capture_folder, capture_host};
 pub use host::{HostFacts, read_host_facts};
+pub use start::execute;
 
 use counters::Counters;
 use guardian::{Guardian, MARK};
 use output::Streams;
-use spawn::{Child, ChildPlan, FindError, Spawner, Step};
+use spawn::{Child, ChildPlan, Spawner};
+use start::{c_strings, locate, policy_mode, start_error};
 use usage::{Meter, Throttle};
 
 use super::{End, Machine, MachineError, Output, Request, Run, Usage};
-use crate::placement::{MemoryBinding, MemoryPolicy};
+use crate::placement::MemoryBinding;
 use crate::topology::{CpuSet, Topology, Warning};
 use crate::workload::{Command, Workload};
 
@@ -327,41 +330,6 @@ pub fn discover() -> Result<(Topology, Vec<Warning>), MachineError> {
     Ok(Topology::from_capture(&capture))
 }
 
-/// Replaces this process by a command on `cpus`: what it prints, how it ends
-/// and which signals it gets are its own affair from then on. Returns what the
-/// kernel granted through `granted` before that, and otherwise only errors.
-///
-/// # Errors
-/// [`MachineError`] says what the kernel refused.
-pub fn execute(
-    command: &Command,
-    cpus: &CpuSet,
-    memory: Option<&MemoryBinding>,
-    granted: impl FnOnce(&CpuSet),
-) -> MachineError {
-    let program = match locate(command, &search_path()) {
-        Ok(program) => program,
-        Err(error) => return error,
-    };
-    let refused = |step: Step, error: &io::Error| start_error(step, error, command, cpus, memory);
-    if let Err(error) = sys::set_affinity(cpus) {
-        return refused(Step::Affinity, &error);
-    }
-    match sys::affinity() {
-        Ok(got) => granted(&got),
-        Err(error) => return refused(Step::Affinity, &error),
-    }
-    if let Some(binding) = memory {
-        let nodes: CpuSet = binding.nodes.iter().copied().collect();
-        let (mode, nodes) = policy_mode(binding, &nodes);
-        if let Err(error) = sys::set_memory_policy(mode, nodes) {
-            return refused(Step::Memory, &error);
-        }
-    }
-    let error = spawn::replace(&program, &c_strings(command));
-    refused(Step::Execute, &error)
-}
-
 /// Time of day, RFC 3339 in UTC, to the second.
 #[must_use]
 pub fn time_of_day() -> String {
@@ -377,75 +345,6 @@ pub fn time_of_day() -> String {
 #[must_use]
 pub fn random_seed() -> u64 {
     sys::random_u64()
-}
-
-fn locate(command: &Command, search_path: &str) -> Result<CString, MachineError> {
-    spawn::find_program(command.program(), search_path).map_err(|error| match error {
-        FindError::NotFound => MachineError::NotFound {
-            program: command.program().to_owned(),
-            hint: command.program().contains(' ').then(|| {
-                "it has a space in it: without quotes it would be a program with arguments"
-                    .to_owned()
-            }),
-        },
-        FindError::NotExecutable(reason) => MachineError::NotExecutable {
-            program: command.program().to_owned(),
-            reason,
-        },
-    })
-}
-
-fn c_strings(command: &Command) -> Vec<CString> {
-    let arguments = command.argv().iter();
-    arguments
-        .filter_map(|a| CString::new(a.as_str()).ok())
-        .collect()
-}
-
-fn policy_mode<'a>(memory: &MemoryBinding, nodes: &'a CpuSet) -> (libc::c_int, &'a CpuSet) {
-    const NO_NODES: &CpuSet = &CpuSet::new();
-    match memory.policy {
-        MemoryPolicy::Local => (libc::MPOL_LOCAL, NO_NODES),
-        MemoryPolicy::Bind => (libc::MPOL_BIND, nodes),
-        MemoryPolicy::Interleave => (libc::MPOL_INTERLEAVE, nodes),
-    }
-}
-
-fn start_error(
-    step: Step,
-    error: &io::Error,
-    command: &Command,
-    cpus: &CpuSet,
-    memory: Option<&MemoryBinding>,
-) -> MachineError {
-    let reason = error.to_string();
-    match step {
-        Step::Affinity => MachineError::Refused {
-            what: format!("CPUs {cpus} for '{command}'"),
-            reason: format!("{reason} (did a cpuset or CPU hotplug take them away?)"),
-        },
-        Step::Memory => MachineError::Refused {
-            what: format!(
-                "the memory policy {}",
-                memory.map_or("", |m| m.policy.name())
-            ),
-            reason,
-        },
-        Step::Execute if error.raw_os_error() == Some(libc::ENOEXEC) => {
-            MachineError::NotExecutable {
-                program: command.program().to_owned(),
-                reason: "it is neither a binary of this machine nor a script with #!".to_owned(),
-            }
-        }
-        Step::Execute => MachineError::NotExecutable {
-            program: command.program().to_owned(),
-            reason,
-        },
-        Step::Clone | Step::Descriptors => MachineError::System {
-            action: format!("starting '{command}'"),
-            reason,
-        },
-    }
 }
 
 fn open_input(workload: &Workload) -> Result<Option<File>, MachineError> {

@@ -1,0 +1,119 @@
+//! From a command to what the kernel is asked, and from what the kernel
+//! refuses to an error that a user understands.
+
+use std::ffi::CString;
+use std::io;
+
+use super::spawn::{self, FindError, Step};
+use super::{search_path, sys};
+use crate::machine::MachineError;
+use crate::placement::{MemoryBinding, MemoryPolicy};
+use crate::topology::CpuSet;
+use crate::workload::Command;
+
+/// Replaces this process by a command on `cpus`: what it prints, how it ends
+/// and which signals it gets are its own affair from then on. Returns what the
+/// kernel granted through `granted` before that, and otherwise only errors.
+///
+/// # Errors
+/// [`MachineError`] says what the kernel refused.
+pub fn execute(
+    command: &Command,
+    cpus: &CpuSet,
+    memory: Option<&MemoryBinding>,
+    granted: impl FnOnce(&CpuSet),
+) -> MachineError {
+    let program = match locate(command, &search_path()) {
+        Ok(program) => program,
+        Err(error) => return error,
+    };
+    let refused = |step: Step, error: &io::Error| start_error(step, error, command, cpus, memory);
+    if let Err(error) = sys::set_affinity(cpus) {
+        return refused(Step::Affinity, &error);
+    }
+    match sys::affinity() {
+        Ok(got) => granted(&got),
+        Err(error) => return refused(Step::Affinity, &error),
+    }
+    if let Some(binding) = memory {
+        let nodes: CpuSet = binding.nodes.iter().copied().collect();
+        let (mode, nodes) = policy_mode(binding, &nodes);
+        if let Err(error) = sys::set_memory_policy(mode, nodes) {
+            return refused(Step::Memory, &error);
+        }
+    }
+    let error = spawn::replace(&program, &c_strings(command));
+    refused(Step::Execute, &error)
+}
+
+pub(super) fn locate(command: &Command, search_path: &str) -> Result<CString, MachineError> {
+    spawn::find_program(command.program(), search_path).map_err(|error| match error {
+        FindError::NotFound => MachineError::NotFound {
+            program: command.program().to_owned(),
+            hint: command.program().contains(' ').then(|| {
+                "it has a space in it: without quotes it would be a program with arguments"
+                    .to_owned()
+            }),
+        },
+        FindError::NotExecutable(reason) => MachineError::NotExecutable {
+            program: command.program().to_owned(),
+            reason,
+        },
+    })
+}
+
+pub(super) fn c_strings(command: &Command) -> Vec<CString> {
+    let arguments = command.argv().iter();
+    arguments
+        .filter_map(|a| CString::new(a.as_str()).ok())
+        .collect()
+}
+
+pub(super) fn policy_mode<'a>(
+    memory: &MemoryBinding,
+    nodes: &'a CpuSet,
+) -> (libc::c_int, &'a CpuSet) {
+    const NO_NODES: &CpuSet = &CpuSet::new();
+    match memory.policy {
+        MemoryPolicy::Local => (libc::MPOL_LOCAL, NO_NODES),
+        MemoryPolicy::Bind => (libc::MPOL_BIND, nodes),
+        MemoryPolicy::Interleave => (libc::MPOL_INTERLEAVE, nodes),
+    }
+}
+
+pub(super) fn start_error(
+    step: Step,
+    error: &io::Error,
+    command: &Command,
+    cpus: &CpuSet,
+    memory: Option<&MemoryBinding>,
+) -> MachineError {
+    let reason = error.to_string();
+    match step {
+        Step::Affinity => MachineError::Refused {
+            what: format!("CPUs {cpus} for '{command}'"),
+            reason: format!("{reason} (did a cpuset or CPU hotplug take them away?)"),
+        },
+        Step::Memory => MachineError::Refused {
+            what: format!(
+                "the memory policy {}",
+                memory.map_or("", |m| m.policy.name())
+            ),
+            reason,
+        },
+        Step::Execute if error.raw_os_error() == Some(libc::ENOEXEC) => {
+            MachineError::NotExecutable {
+                program: command.program().to_owned(),
+                reason: "it is neither a binary of this machine nor a script with #!".to_owned(),
+            }
+        }
+        Step::Execute => MachineError::NotExecutable {
+            program: command.program().to_owned(),
+            reason,
+        },
+        Step::Clone | Step::Descriptors => MachineError::System {
+            action: format!("starting '{command}'"),
+            reason,
+        },
+    }
+}
