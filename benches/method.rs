@@ -1,179 +1,232 @@
 //! Error rates, coverage and power of the whole procedure, replayed through
-//! the simulated machine with known truth.
+//! the simulated machine with known truth; beside it, what a plain sweep with
+//! sequential blocks and Welch's test says about the same recorded runs.
 //!
-//! `cargo bench --bench method [REPLAYS] [FILTER]`
+//! `cargo bench --bench method [REPLAYS] [FILTER]` prints a Markdown table. A
+//! filter is text that the cell's first three columns must contain; several
+//! are joined by `+`. `PINWISE_SERIES` names further recordings, separated by
+//! commas.
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a benchmark reads its arguments and prints its table"
+)]
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+#[path = "../tests/it/replay.rs"]
+mod replay;
 
-use pinwise::machine::Machine;
-use pinwise::machine::sim::SimulatedMachine;
-use pinwise::placement::Placement;
+use std::io::Read;
+use std::path::Path;
+
 use pinwise::stats::confirm::Score;
-use pinwise::study::compare::{self, Plan, Tuning, Unwatched};
-use pinwise::workload::Command;
+use replay::{Cell, Tally, independent, recorded, replay};
+use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// A cell of the table: identical or different arms on one series.
-struct Cell {
-    noise: String,
-    arms: usize,
-    /// True ratio of the last arm to the others.
-    effect: f64,
-    max_runs: usize,
-    score: Score,
-}
+/// Recordings of the project, and how loaded the machine was.
+const SERIES: [(&str, &str); 6] = [
+    ("light_cpu", "light"),
+    ("light_mem", "light"),
+    ("aa_cpu2", "medium"),
+    ("aa_bg", "on/off"),
+    ("aa_cpu1", "heavy"),
+    ("aa_mem1", "heavy"),
+];
 
-#[derive(Default)]
-struct Tally {
-    replays: usize,
-    claims: usize,
-    right: usize,
-    wrong_direction: usize,
-    covered: usize,
-    contrasts: usize,
-    best_found: usize,
-    runs: usize,
-    same: usize,
-}
+/// Synthetic disturbances, for the error rate only.
+const SYNTHETIC: [(&str, &str); 5] = [
+    ("drift", "sd = 0.03\ndrift = 5.0"),
+    (
+        "bursts",
+        "sd = 0.01\nbursts = { every_s = 12.0, lasts_s = 3.0, factor = 1.5 }",
+    ),
+    (
+        "level shifts",
+        "sd = 0.01\nlevel_shifts = { dwell_s = 8.0, levels = [1.0, 1.1, 1.3] }",
+    ),
+    (
+        "wander",
+        "sd = 0.01\nwander = { correlation = 0.95, sd = 0.1 }",
+    ),
+    ("period", "sd = 0.01\nperiod = { runs = 4, factor = 1.4 }"),
+];
 
-fn describe(folder: &Path, cell: &Cell) -> PathBuf {
-    let path = folder.join("machine.toml");
-    let cpu = cell.arms - 2;
-    let text = format!(
-        "topology = \"core:{} pu:1\"\n[workload.default]\nbase_s = 0.066\n[effects]\n\"cpu:{cpu}\" = {}\n[noise]\n{}\n",
-        cell.arms.max(2) - 1 + usize::from(cell.arms == 2),
-        cell.effect,
-        cell.noise
-    );
-    std::fs::write(&path, text).unwrap();
-    path
-}
-
-fn plan(machine: &mut SimulatedMachine, cell: &Cell, seed: u64) -> Plan {
-    let (topology, _) = machine.topology().unwrap();
-    let names = std::iter::once("os-default".to_owned())
-        .chain((0..cell.arms - 1).map(|c| format!("cpu:{c}")));
-    let placements: Vec<Placement> = names.map(|name| name.parse().unwrap()).collect();
-    let command = Command::from_line("x").unwrap();
-    Plan {
-        tuning: Tuning {
-            budget: None,
-            max_runs: Some(cell.max_runs),
-            score: cell.score,
-            ..Tuning::default()
-        },
-        seed,
-        ..Plan::of_placements(command, &topology, &placements).unwrap()
-    }
-}
-
-fn measure(cell: &Cell, replays: usize) -> Tally {
-    let folder = tempfile::tempdir().unwrap();
-    let path = describe(folder.path(), cell);
-    let mut tally = Tally::default();
-    for seed in 0..replays as u64 {
-        let mut machine = SimulatedMachine::open(path.to_str().unwrap(), seed).unwrap();
-        let plan = plan(&mut machine, cell, seed);
-        let record = compare::run(&plan, &mut machine, &mut Unwatched).unwrap();
-        let affected = format!("cpu:{}", cell.arms - 2);
-        let mut claimed_false = false;
-        let mut wrong = false;
-        for contrast in &record.contrasts {
-            let truth = if contrast.arm == affected {
-                cell.effect
-            } else {
-                1.0
-            };
-            tally.contrasts += 1;
-            let low = contrast.low.unwrap_or(0.0);
-            let high = contrast.high.unwrap_or(f64::INFINITY);
-            tally.covered += usize::from(low <= truth && truth <= high);
-            let faster = contrast.verdict == "faster";
-            let slower = contrast.verdict == "slower";
-            if truth == 1.0 {
-                claimed_false |= faster || slower;
-            } else {
-                let right = (truth < 1.0 && faster) || (truth > 1.0 && slower);
-                tally.right += usize::from(right);
-                wrong |= (faster || slower) && !right;
-            }
-            tally.same += usize::from(contrast.verdict == "same");
-        }
-        tally.claims += usize::from(claimed_false);
-        tally.wrong_direction += usize::from(wrong);
-        tally.best_found += usize::from(record.best.as_deref() == Some(&affected));
-        tally.runs += record.arms.iter().map(|a| a.runs.len()).sum::<usize>();
-        tally.replays += 1;
-    }
-    tally
-}
+/// Arms, true ratio of the planted arm, runs per arm.
+const CELLS: [(usize, f64, usize); 11] = [
+    (2, 1.0, 40),
+    (2, 1.0, 130),
+    (5, 1.0, 20),
+    (5, 1.0, 40),
+    (20, 1.0, 24),
+    (2, 1.02, 20),
+    (2, 1.02, 40),
+    (2, 1.02, 130),
+    (2, 0.95, 40),
+    (5, 0.98, 40),
+    (64, 0.95, 15),
+];
 
 fn main() {
-    let mut args = std::env::args().skip(1).filter(|a| !a.starts_with("--"));
-    let replays: usize = args.next().and_then(|a| a.parse().ok()).unwrap_or(400);
-    let filter = args.next().unwrap_or_default();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/series");
-    let extra = std::env::var("EXTRA").unwrap_or_default();
-    let mut noises: Vec<(String, String)> = Vec::new();
-    for name in ["aa_cpu2", "aa_bg", "aa_cpu1", "aa_mem1"] {
-        noises.push((
-            name.into(),
-            format!("series = \"{}/{name}.csv.xz\"", folder.display()),
-        ));
+    let mut arguments = std::env::args().skip(1).filter(|a| !a.starts_with("--"));
+    let replays = arguments.next().and_then(|a| a.parse().ok());
+    let filter = arguments.next().unwrap_or_default();
+    let mut noises: Vec<(String, String)> = SERIES
+        .iter()
+        .map(|(name, load)| {
+            let noise = recorded(&format!("{name}.csv.xz"));
+            (format!("{name} ({load})"), noise)
+        })
+        .collect();
+    noises.push(("independent, pair SD 2.5 %".to_owned(), independent(0.0175)));
+    let extra = std::env::var("PINWISE_SERIES").unwrap_or_default();
+    for path in extra.split(',').filter(|path| !path.is_empty()) {
+        noises.push((file_name(path), format!("series = \"{path}\"")));
     }
-    for path in extra.split(',').filter(|p| !p.is_empty()) {
-        noises.push((
-            path.rsplit('/').next().unwrap().into(),
-            format!("series = \"{path}\""),
-        ));
-    }
-    noises.push(("iid1.75".into(), "kind = \"lognormal\"\nsd = 0.0175".into()));
-    let started = std::time::Instant::now();
     println!(
-        "{:10} {:5} {:6} {:5} {:8} | false  right  wrong  cover  best   same  runs",
-        "series", "arms", "effect", "max", "score"
+        "| noise | arms | effect | runs/arm | score | replays | false claims | found | wrong direction | coverage | named best | runs |"
     );
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
     for (name, noise) in &noises {
-        for (arms, effect, max_runs) in [
-            (2, 1.0, 40),
-            (2, 1.0, 130),
-            (5, 1.0, 20),
-            (20, 1.0, 24),
-            (2, 1.02, 20),
-            (2, 1.02, 40),
-            (2, 1.02, 130),
-            (2, 1.05, 40),
-            (5, 0.98, 40),
-            (64, 0.95, 15),
-        ] {
-            for score in [Score::Weighted, Score::Rank] {
-                let label = format!("{name} {arms} {effect} {max_runs} {score:?}");
-                if !filter.split('+').all(|f| label.contains(f)) {
-                    continue;
-                }
-                let cell = Cell {
-                    noise: noise.clone(),
-                    arms,
-                    effect,
-                    max_runs,
-                    score,
+        for (arms, effect, max_runs) in CELLS {
+            let label = format!("{name}/{arms}/{:+.0}%/{max_runs}/", 100.0 * (effect - 1.0));
+            if filter.split('+').all(|part| label.contains(part)) {
+                let cell = Cell::new(noise, arms, effect, max_runs);
+                print_cell(name, &cell, replays.unwrap_or(2_000));
+                let plain = Cell {
+                    score: Score::Rank,
+                    ..cell
                 };
-                let n = if arms > 10 { replays / 4 } else { replays };
-                let t = measure(&cell, n);
-                let share = |x: usize| x as f64 / t.replays as f64;
-                println!(
-                    "{name:10} {arms:5} {effect:6} {max_runs:5} {score:8?} | {:.3}  {:.3}  {:.3}  {:.3}  {:.3}  {:.3} {:6.1}",
-                    share(t.claims),
-                    share(t.right),
-                    share(t.wrong_direction),
-                    t.covered as f64 / t.contrasts.max(1) as f64,
-                    share(t.best_found),
-                    share(t.same),
-                    share(t.runs)
+                if arms == 2 && effect > 1.0 {
+                    print_cell(name, &plain, replays.unwrap_or(2_000));
+                }
+            }
+        }
+    }
+    for (name, noise) in SYNTHETIC {
+        for max_runs in [20, 40, 130] {
+            if filter
+                .split('+')
+                .all(|part| format!("{name}/2/+0%/{max_runs}/").contains(part))
+            {
+                print_cell(
+                    name,
+                    &Cell::new(noise, 2, 1.0, max_runs),
+                    replays.unwrap_or(2_000),
                 );
             }
         }
     }
-    eprintln!("{:.1?}", started.elapsed());
-    let _ = Duration::ZERO;
+    print_sweeps();
+}
+
+fn file_name(path: &str) -> String {
+    let name = Path::new(path).file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+fn print_cell(name: &str, cell: &Cell, replays: usize) {
+    let half = replays / 2;
+    let tally = std::thread::scope(|scope| {
+        let other = scope.spawn(|| replay(cell, half, 1_000_000));
+        let own = replay(cell, replays - half, 0);
+        own.plus(other.join().unwrap_or_default())
+    });
+    let percent = |count: usize| format!("{:.1} %", 100.0 * tally.share(count));
+    let is_null = (cell.effect - 1.0).abs() < 1e-12;
+    let planted = |count: usize| {
+        if is_null {
+            "–".to_owned()
+        } else {
+            percent(count)
+        }
+    };
+    println!(
+        "| {name} | {} | {:+.0} % | {} | {} | {} | {} | {} | {} | {:.1} % | {} | {:.0} |",
+        cell.arms,
+        100.0 * (cell.effect - 1.0),
+        cell.max_runs,
+        match cell.score {
+            Score::Weighted => "weighted",
+            Score::Rank => "rank",
+        },
+        tally.replays,
+        false_claims(cell, &tally),
+        planted(tally.found),
+        planted(tally.wrong_direction),
+        100.0 * tally.coverage(),
+        planted(tally.named_best),
+        tally.runs as f64 / tally.replays as f64
+    );
+}
+
+fn false_claims(cell: &Cell, tally: &Tally) -> String {
+    let all_are_planted = cell.arms == 2 && (cell.effect - 1.0).abs() > 1e-12;
+    if all_are_planted {
+        "–".to_owned()
+    } else {
+        format!("{:.1} %", 100.0 * tally.share(tally.false_claims))
+    }
+}
+
+/// What tools that run one arm after the other and test with Welch's t would
+/// have said about identical arms.
+fn print_sweeps() {
+    println!(
+        "\n| sequential blocks, Welch's test | 2 arms, 20 runs each | 20 arms, 24 runs each |"
+    );
+    println!("|---|---|---|");
+    for (name, load) in SERIES {
+        let path = format!(
+            "{}/tests/data/series/{name}.csv.xz",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        let walls = read_walls(Path::new(&path)).expect("a series of the project");
+        println!(
+            "| {name} ({load}) | {:.0} % | {:.0} % |",
+            100.0 * sweep_claims(&walls, 2, 20),
+            100.0 * sweep_claims(&walls, 20, 24)
+        );
+    }
+}
+
+fn read_walls(path: &Path) -> Result<Vec<f64>, Box<dyn std::error::Error>> {
+    let mut text = String::new();
+    let packed = std::fs::File::open(path)?;
+    lzma_rust2::XzReader::new(packed, true).read_to_string(&mut text)?;
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let column = reader.headers()?.iter().position(|name| name == "wall");
+    let mut walls = Vec::new();
+    for row in reader.records() {
+        walls.push(row?.get(column.unwrap_or(0)).unwrap_or("").parse()?);
+    }
+    Ok(walls)
+}
+
+/// Share of sweeps in which the arm with the lowest mean is significantly
+/// different from the first arm (for two arms: either from the other).
+fn sweep_claims(walls: &[f64], arms: usize, runs: usize) -> f64 {
+    let length = arms * runs;
+    let starts: Vec<usize> = (0..walls.len().saturating_sub(length)).step_by(7).collect();
+    let claims = starts.iter().filter(|&&start| {
+        let blocks: Vec<&[f64]> = walls[start..start + length].chunks(runs).collect();
+        let mean = |block: &[f64]| block.iter().sum::<f64>() / block.len() as f64;
+        let best = blocks[1..]
+            .iter()
+            .min_by(|a, b| mean(a).total_cmp(&mean(b)));
+        best.is_some_and(|best| welch_p(blocks[0], best) < 0.05)
+    });
+    claims.count() as f64 / starts.len().max(1) as f64
+}
+
+/// Two-sided p-value of Welch's test (Welch 1947).
+fn welch_p(a: &[f64], b: &[f64]) -> f64 {
+    let moments = |sample: &[f64]| {
+        let n = sample.len() as f64;
+        let mean = sample.iter().sum::<f64>() / n;
+        let variance = sample.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        (mean, variance / n, n - 1.0)
+    };
+    let ((mean_a, var_a, df_a), (mean_b, var_b, df_b)) = (moments(a), moments(b));
+    let t = (mean_a - mean_b) / (var_a + var_b).sqrt();
+    let freedom = (var_a + var_b).powi(2) / (var_a.powi(2) / df_a + var_b.powi(2) / df_b);
+    StudentsT::new(0.0, 1.0, freedom).map_or(1.0, |law| 2.0 * law.cdf(-t.abs()))
 }

@@ -15,6 +15,14 @@
 //! As a library, start at [`topology::Topology`], [`placement::Placement`] and
 //! [`study::compare::run`].
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        reason = "unit tests arrange the files they need"
+    )
+)]
+
 pub mod cli;
 pub mod machine;
 pub mod placement;

@@ -209,9 +209,13 @@ impl Placement {
         orders: &Orders,
     ) -> Result<Vec<usize>, RealiseError> {
         let units = self.units(topology, level)?;
-        let unit = units
-            .get(index)
-            .ok_or_else(|| self.too_many(&format!("{}s", level.noun()), index + 1, units.len()))?;
+        let unit = units.get(index).ok_or_else(|| {
+            self.too_many(
+                &format!("{}s", level.noun()),
+                index.saturating_add(1),
+                units.len(),
+            )
+        })?;
         Ok(orders.only(unit))
     }
 

@@ -97,8 +97,9 @@ pub struct CpuRecord {
     pub package: Option<usize>,
     /// Index into `kinds`; `null` where all CPUs are alike.
     pub kind: Option<usize>,
-    /// Position in its core: 0 for the first hyper-thread.
-    pub smt_rank: usize,
+    /// Position in its core: 0 for the first hyper-thread; `null` where the
+    /// CPU is offline, since its core is then not told.
+    pub smt_rank: Option<usize>,
     /// Switched on?
     pub online: bool,
     /// May this process use it?
@@ -244,7 +245,7 @@ fn cpus(topology: &Topology) -> Vec<CpuRecord> {
             numa_node: cpu.numa_node.map(node_number),
             package: cpu.package,
             kind: cpu.kind,
-            smt_rank: cpu.smt_rank,
+            smt_rank: cpu.core.map(|_| cpu.smt_rank),
             online: cpu.online,
             allowed: cpu.allowed,
         })

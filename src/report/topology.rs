@@ -3,7 +3,7 @@
 
 use super::style::{Palette, bytes, paragraph, visible};
 use crate::record::TopologyRecord;
-use crate::topology::{Level, Node, NodeKind, Topology};
+use crate::topology::{Cache, Level, Node, NodeKind, Topology};
 
 /// More children than this of one shape are folded into a line.
 const SHOWN_TWINS: usize = 2;
@@ -107,10 +107,10 @@ fn trim_zeros(value: f64) -> String {
 
 /// One line per unit; more than two of a shape are told as "… and N more".
 fn draw(node: &Node, topology: &Topology, indent: &str, text: &mut String) {
+    let hashes: Vec<u64> = node.children.iter().map(Node::hash).collect();
     let mut shown: Vec<(u64, usize)> = Vec::new();
-    for child in &node.children {
-        let hash = child.hash();
-        let twins = node.children.iter().filter(|c| c.hash() == hash).count();
+    for (child, &hash) in node.children.iter().zip(&hashes) {
+        let twins = hashes.iter().filter(|&&other| other == hash).count();
         let position = shown.iter().position(|(seen, _)| *seen == hash);
         let count = position.map_or(0, |at| shown[at].1);
         match position {
@@ -121,12 +121,11 @@ fn draw(node: &Node, topology: &Topology, indent: &str, text: &mut String) {
         if !is_folded {
             draw_unit(child, topology, indent, text);
         } else if count == SHOWN_TWINS {
-            let rest = node
-                .children
-                .iter()
-                .filter(|c| c.hash() == hash)
-                .skip(count);
-            let cpus = rest.fold(crate::topology::CpuSet::new(), |all, c| all.union(&c.cpus));
+            let twins_of = node.children.iter().zip(&hashes);
+            let rest = twins_of.filter(|(_, other)| **other == hash).skip(count);
+            let cpus: crate::topology::CpuSet = rest
+                .flat_map(|(twin, _)| twin.cpus.iter().collect::<Vec<usize>>())
+                .collect();
             text.push_str(&format!(
                 "{indent}… and {} more such {}s, CPUs {}\n",
                 twins - SHOWN_TWINS,
@@ -209,6 +208,8 @@ fn core_notes(topology: &Topology, node: &Node) -> String {
         .caches
         .iter()
         .filter(|cache| cache.cpus.contains(first) && cache.cpus.is_subset(&node.cpus))
+        // The last level has a line of its own above.
+        .filter(|cache| !is_last_level(topology, cache))
         .map(|cache| {
             let letter = match cache.kind {
                 crate::topology::CacheType::Data => "d",
@@ -218,7 +219,13 @@ fn core_notes(topology: &Topology, node: &Node) -> String {
             let size = cache
                 .size_bytes
                 .map_or_else(String::new, |s| format!(" {}", bytes(s as f64)));
-            format!("L{}{letter}{size}", cache.level)
+            // Some hypervisors report one for each hyper-thread.
+            let each = if cache.cpus.len() < node.cpus.len() {
+                " per CPU"
+            } else {
+                ""
+            };
+            format!("L{}{letter}{size}{each}", cache.level)
         })
         .collect();
     let kind = topology.kinds.iter().find(|kind| kind.cpus.contains(first));
@@ -232,6 +239,11 @@ fn core_notes(topology: &Topology, node: &Node) -> String {
     } else {
         format!(" ({})", notes.join(", "))
     }
+}
+
+fn is_last_level(topology: &Topology, cache: &Cache) -> bool {
+    let is_outer = |other: &Cache| other.cpus == cache.cpus && other.level > cache.level;
+    topology.llcs.contains(&cache.cpus) && !topology.caches.iter().any(is_outer)
 }
 
 fn memory_only_nodes(record: &TopologyRecord) -> String {

@@ -129,11 +129,6 @@ pub fn contrast_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'
 fn undecided_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'_>) -> String {
     let arm = &setting.names[contrast.arm];
     let baseline = &setting.names[setting.baseline];
-    if contrast.depends_on_load {
-        return format!(
-            "{arm} against {baseline} is undecided: the answer differs between quiet and loaded times; see total and tail."
-        );
-    }
     let half_width = contrast.interval.half_width();
     if !half_width.is_finite() {
         return format!(
@@ -143,12 +138,19 @@ fn undecided_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'_>)
             percent(gain(setting.delta))
         );
     }
+    let (when, needed) = if contrast.depends_on_load {
+        let another_half = setting.spent.max(time_needed(half_width, setting));
+        let when = " at quiet times but not under load, see total and tail";
+        (when, another_half)
+    } else {
+        ("", time_needed(half_width, setting))
+    };
     format!(
-        "{arm} against {baseline} is undecided: between {} and {} ({}); about {} more for ±{}.",
+        "{arm} against {baseline} is undecided: between {} and {}{when} ({}); about {} more for ±{}.",
         signed_percent(gain(contrast.interval.low)),
         signed_percent(gain(contrast.interval.high)),
         count(blocks, "block"),
-        duration(time_needed(half_width, setting)),
+        duration(needed),
         percent(gain(setting.delta))
     )
 }

@@ -11,6 +11,10 @@ use super::{
     Warning,
 };
 
+/// Linux has no more NUMA nodes (`MAX_NUMNODES` where it is largest). They may
+/// stand within each other, so this also bounds the depth of the tree.
+pub(super) const MOST_NODES: usize = 1024;
+
 /// What is known of one CPU before units are formed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CpuFacts {
@@ -256,6 +260,13 @@ fn numa_nodes(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Ve
         })
         .collect();
     nodes.sort_by_key(|node| node.node);
+    if nodes.len() > MOST_NODES {
+        warnings.push(format!(
+            "{} NUMA nodes are more than any system has ({MOST_NODES}); all nodes are taken as one.",
+            nodes.len()
+        ));
+        nodes.clear();
+    }
     if let Some(warning) = overlap_of(&nodes) {
         warnings.push(warning);
         nodes.clear();

@@ -8,6 +8,13 @@ use std::collections::BTreeSet;
 
 use super::{Capture, CpuSet, Quota, Restriction, Warning};
 
+/// Bounds for hostile captures, far above what systems have: cgroups within
+/// each other, bytes of a cgroup's path (the kernel's `PATH_MAX`), and mounts of
+/// cgroup file systems.
+const DEEPEST: usize = 64;
+const LONGEST_PATH: usize = 4096;
+const MOST_MOUNTS: usize = 64;
+
 /// Limits found in a capture.
 #[derive(Debug, Default)]
 pub(super) struct Limits {
@@ -120,7 +127,7 @@ fn candidates(capture: &Capture) -> Vec<Candidate> {
 fn own_path(capture: &Capture, controller: &str) -> Option<String> {
     capture
         .text("proc/self/cpuset")
-        .filter(|path| path.starts_with('/'))
+        .filter(|path| path.starts_with('/') && path.len() <= LONGEST_PATH)
         .map(str::to_owned)
         .or_else(|| cgroup_path(capture, controller))
 }
@@ -133,7 +140,7 @@ fn cgroup_path(capture: &Capture, controller: &str) -> Option<String> {
         let path = fields.next()?;
         controllers
             .split(',')
-            .any(|name| name == controller)
+            .any(|name| name == controller && path.len() <= LONGEST_PATH)
             .then(|| path.to_owned())
     })
 }
@@ -147,7 +154,9 @@ fn quota(capture: &Capture) -> Option<Quota> {
 }
 
 fn folder_quota(capture: &Capture, dir: &str) -> Option<Quota> {
-    let number = |text: &str| text.parse::<f64>().ok().filter(|v| *v > 0.0);
+    // Whole microseconds; as floating point, `inf` would be a limit too.
+    let number = |text: &str| text.parse::<u64>().ok().filter(|&v| v > 0);
+    let number = |text: &str| number(text).map(|micros| micros as f64);
     let v2 = format!("{dir}/cpu.max");
     if let Some(text) = capture.text(&v2) {
         let (limit, period) = text.split_once(' ')?;
@@ -174,7 +183,7 @@ fn quota_folders(capture: &Capture) -> Vec<String> {
         };
         let own = cgroup_path(capture, controller).unwrap_or_else(|| "/".to_owned());
         let mut path = own.as_str();
-        loop {
+        for _ in 0..DEEPEST {
             folders.push(join(mount.point, path));
             if path == "/" || path.is_empty() {
                 break;
@@ -201,14 +210,17 @@ impl Mount<'_> {
 
 fn mounts(capture: &Capture) -> impl Iterator<Item = Mount<'_>> {
     let table = capture.text("proc/mounts").unwrap_or_default();
-    table.lines().filter_map(|line| {
+    let mounts = table.lines().filter_map(|line| {
         let mut fields = line.split_ascii_whitespace().skip(1);
         Some(Mount {
             point: fields.next()?,
             kind: fields.next()?,
             options: fields.next()?,
         })
-    })
+    });
+    mounts
+        .filter(|mount| matches!(mount.kind, "cgroup2" | "cgroup" | "cpuset"))
+        .take(MOST_MOUNTS)
 }
 
 fn first_readable(

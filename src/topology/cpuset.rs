@@ -34,8 +34,10 @@ pub enum CpuSetError {
 }
 
 impl CpuSet {
-    /// The largest CPU id a set can hold (Linux itself stops at 8,191).
-    pub const MAX_CPU: usize = 65_535;
+    /// The largest CPU id a set can hold (Linux itself stops at 8,191). A set
+    /// of CPUs for every CPU grows with the square of this: with 65,535 the
+    /// seven bytes `pu:65535` took a gigabyte.
+    pub const MAX_CPU: usize = 16_383;
 
     /// The empty set.
     #[must_use]

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use super::build::{CpuFacts, Facts, NodeFacts};
+use super::build::{CpuFacts, Facts, MOST_NODES, NodeFacts};
 use super::{Cache, CacheType, CpuSet, Identity};
 
 /// Why a synthetic description was refused.
@@ -41,6 +41,9 @@ pub enum SyntheticError {
     /// More CPUs than can be described.
     #[error("the description has more than {max} CPUs", max = CpuSet::MAX_CPU)]
     TooLarge,
+    /// More NUMA nodes than any system has.
+    #[error("the description has more than {MOST_NODES} NUMA nodes")]
+    TooManyNodes,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +97,10 @@ pub(super) fn parse(description: &str) -> Result<Facts, SyntheticError> {
     }
     if levels.last().is_none_or(|level| level.kind != Kind::Pu) {
         return Err(SyntheticError::NoPu);
+    }
+    let nodes = levels.iter().filter(|level| level.kind == Kind::Numa);
+    if nodes.map(|level| level.units).sum::<usize>() > MOST_NODES {
+        return Err(SyntheticError::TooManyNodes);
     }
     let numbers = os_numbers(indexes, units)?;
     Ok(assemble(description, &levels, &numbers))
@@ -251,7 +258,8 @@ fn assemble(description: &str, levels: &[LevelSpec], numbers: &[usize]) -> Facts
         cpus: numbers.iter().map(|&id| (id, online_cpu(id))).collect(),
         ..Facts::default()
     };
-    for level in levels {
+    let shapes_nothing = |level: &LevelSpec| matches!(level.kind, Kind::Other | Kind::Pu);
+    for level in levels.iter().filter(|level| !shapes_nothing(level)) {
         let sets = groups(level.units);
         match level.kind {
             Kind::Other | Kind::Pu => {}

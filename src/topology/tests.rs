@@ -53,7 +53,7 @@ fn bad_descriptions_name_the_word() {
         ("l3:2(colour=red) pu:1", "'colour=red'"),
         ("l3:2(size=32MB pu:1", "unmatched"),
         ("core:2 pu:2(indexes=0,1)", "4 different CPUs"),
-        ("package:9999 core:9999 pu:2", "65535"),
+        ("package:9999 core:9999 pu:2", "16383"),
     ] {
         assert!(error(text).contains(word), "{text}: {}", error(text));
     }

@@ -61,6 +61,7 @@ pub(super) fn read(text: &str) -> Result<(Facts, Vec<Warning>), XmlError> {
     for object in root.descendants().filter(|n| n.has_tag_name("object")) {
         import.object(object)?;
     }
+    import.identity(root);
     for kind in root.descendants().filter(|n| n.has_tag_name("cpukind")) {
         import.kind(kind)?;
     }
@@ -115,7 +116,6 @@ impl Import {
         match id.or_else(|| cpus.first()) {
             Some(id) if id <= CpuSet::MAX_CPU => {
                 self.facts.cpus.entry(id).or_default().online = true;
-                self.identity(object);
             }
             _ => self
                 .warnings
@@ -123,16 +123,18 @@ impl Import {
         }
     }
 
-    /// Names stand as `<info>` of the machine or its packages.
-    fn identity(&mut self, object: Node<'_, '_>) {
-        if self.facts.identity.cpu_model.is_some() {
-            return;
+    /// Names stand as `<info>` of the machine or its packages; of several the
+    /// first counts.
+    fn identity(&mut self, root: Node<'_, '_>) {
+        let mut infos: BTreeMap<&str, &str> = BTreeMap::new();
+        for info in root.descendants().filter(|n| n.has_tag_name("info")) {
+            let owner = info.parent().and_then(|parent| parent.attribute("type"));
+            if let (Some("Machine" | "Package"), Some(name), Some(value)) =
+                (owner, info.attribute("name"), info.attribute("value"))
+            {
+                infos.entry(name).or_insert(value);
+            }
         }
-        let infos: BTreeMap<&str, &str> = object
-            .ancestors()
-            .flat_map(|node| node.children().filter(|n| n.has_tag_name("info")))
-            .filter_map(|info| Some((info.attribute("name")?, info.attribute("value")?)))
-            .collect();
         let text = |key: &str| infos.get(key).map(|value| (*value).to_owned());
         let numeric = |key: &str| infos.get(key).and_then(|value| value.parse().ok());
         self.facts.identity = Identity {

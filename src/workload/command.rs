@@ -126,7 +126,13 @@ pub enum SweepError {
         /// The command.
         command: String,
     },
+    /// Far more combinations than anyone compares.
+    #[error("the parameters make more than {MOST_COMMANDS} commands")]
+    TooMany,
 }
+
+/// Most commands that sweeps may multiply into.
+const MOST_COMMANDS: usize = 2000;
 
 /// Longest range that is written out.
 const LONGEST_RANGE: i64 = 1000;
@@ -169,9 +175,10 @@ impl Sweep {
     /// what was chosen, such as `threads=2`, and the line.
     ///
     /// # Errors
-    /// [`SweepError::Unused`] where the line does not name a parameter.
+    /// [`SweepError::Unused`] where the line does not name a parameter,
+    /// [`SweepError::TooMany`] where the combinations are too many.
     pub fn expand(sweeps: &[Self], line: &str) -> Result<Vec<(String, String)>, SweepError> {
-        let mut expanded = vec![(String::new(), line.to_owned())];
+        let mut choices: Vec<Vec<(&str, &str)>> = vec![Vec::new()];
         for sweep in sweeps {
             let mark = format!("{{{}}}", sweep.name);
             if !line.contains(&mark) {
@@ -180,22 +187,50 @@ impl Sweep {
                     command: line.to_owned(),
                 });
             }
-            expanded = expanded
+            if choices.len().saturating_mul(sweep.values.len()) > MOST_COMMANDS {
+                return Err(SweepError::TooMany);
+            }
+            choices = choices
                 .iter()
-                .flat_map(|(label, line)| {
-                    let mark = &mark;
+                .flat_map(|choice| {
                     sweep.values.iter().map(move |value| {
-                        let comma = if label.is_empty() { "" } else { "," };
-                        (
-                            format!("{label}{comma}{}={value}", sweep.name),
-                            line.replace(mark, value),
-                        )
+                        let added = (sweep.name.as_str(), value.as_str());
+                        choice.iter().copied().chain([added]).collect()
                     })
                 })
                 .collect();
         }
-        Ok(expanded)
+        let labelled = choices.iter().map(|choice| {
+            let parts: Vec<String> = choice.iter().map(|(n, v)| format!("{n}={v}")).collect();
+            (parts.join(","), fill(line, choice))
+        });
+        Ok(labelled.collect())
     }
+}
+
+/// Puts values in place of their marks, all in one pass: a value that looks
+/// like a mark is text, so that values cannot multiply each other.
+fn fill(line: &str, choice: &[(&str, &str)]) -> String {
+    let mut filled = String::new();
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once('{') {
+        filled.push_str(before);
+        let found = choice.iter().find_map(|(name, value)| {
+            let tail = after.strip_prefix(name)?.strip_prefix('}')?;
+            Some((tail, value))
+        });
+        rest = match found {
+            Some((tail, value)) => {
+                filled.push_str(value);
+                tail
+            }
+            None => {
+                filled.push('{');
+                after
+            }
+        };
+    }
+    filled + rest
 }
 
 #[cfg(test)]

@@ -222,6 +222,13 @@ fn functions(lines: &[String]) -> Vec<(String, usize)> {
         if is_comment || words.len() < at + 2 {
             continue;
         }
+        let has_body = lines[start..]
+            .iter()
+            .find(|l| l.contains('{') || l.trim_end().ends_with(';'))
+            .is_some_and(|l| l.contains('{'));
+        if !has_body {
+            continue;
+        }
         let end = lines[start..].iter().position(|l| {
             l.trim_start().starts_with('}') && l.len() - l.trim_start().len() == indent
         });

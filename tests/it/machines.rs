@@ -187,6 +187,7 @@ fn broken_folders_are_refused_or_survived() {
     let cpu = path("sys/devices/system/cpu");
     std::fs::create_dir_all(cpu.join("cpu0/topology")).unwrap();
     std::fs::create_dir_all(cpu.join("cpu1/topology")).unwrap();
+    std::fs::write(cpu.join("cpu0/topology/package_cpus"), "3\n").unwrap();
     // A link that loops, a pipe that would block, a list that lies.
     std::os::unix::fs::symlink("core_id", cpu.join("cpu0/topology/core_id")).unwrap();
     Command::new("mkfifo")

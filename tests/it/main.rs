@@ -4,10 +4,19 @@
 //! does not belong to the project; tests that need it say so where it is not
 //! set. `INSTA_UPDATE=always` (`cargo xtask bless`) accepts new snapshots.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "tests arrange files, start commands, and fail by panicking"
+)]
+
 mod architecture;
 mod cli;
 mod docs;
 mod linux;
 mod machines;
 mod method;
+mod replay;
 mod support;

@@ -1,1 +1,109 @@
-//! Known truth.
+//! The method on known truth: whole comparisons on simulated machines, through
+//! the code path of real ones. Numbers of replays are small here, seeds fixed
+//! and limits wide enough for chance; `benches/method.rs` has the full table.
+
+use crate::replay::{Cell, Tally, independent, recorded, replay};
+
+/// Runs a cell on both processors.
+fn measure(cell: &Cell, replays: usize) -> Tally {
+    let half = replays / 2;
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| replay(cell, half, 1_000_000));
+        replay(cell, replays - half, 0).plus(other.join().expect("the other half"))
+    })
+}
+
+/// At most this share, but for what chance adds in three cases of a thousand.
+#[track_caller]
+fn at_most(limit: f64, tally: &Tally, count: usize) {
+    let n = tally.replays as f64;
+    let bound = limit + 3.0 * (limit * (1.0 - limit) / n).sqrt();
+    let share = tally.share(count);
+    assert!(
+        share <= bound,
+        "{share} is above {limit} ({bound}): {tally:?}"
+    );
+}
+
+/// At least this share, with the same allowance.
+#[track_caller]
+fn at_least(limit: f64, tally: &Tally, count: usize) {
+    let n = tally.replays as f64;
+    let bound = limit - 3.0 * (limit * (1.0 - limit) / n).sqrt();
+    let share = tally.share(count);
+    assert!(
+        share >= bound,
+        "{share} is below {limit} ({bound}): {tally:?}"
+    );
+}
+
+/// Intervals hold the truth as often as they say, and what is undecided says
+/// what is still possible and what it would take.
+#[track_caller]
+fn covers(tally: &Tally) {
+    let bound = 0.95 - 3.0 * (0.95 * 0.05 / tally.contrasts as f64).sqrt();
+    assert!(tally.coverage() >= bound, "below {bound}: {tally:?}");
+    assert_eq!(tally.mute, 0, "undecided without interval or time");
+}
+
+#[test]
+fn identical_arms_are_rarely_told_apart() {
+    for name in ["aa_cpu1", "aa_cpu2", "aa_mem1", "aa_bg", "light_cpu"] {
+        let noise = recorded(&format!("{name}.csv.xz"));
+        let tally = measure(&Cell::new(&noise, 2, 1.0, 40), 200);
+        at_most(0.05, &tally, tally.false_claims);
+        covers(&tally);
+    }
+}
+
+#[test]
+fn no_winner_is_invented_among_many_identical_arms() {
+    let noise = recorded("aa_cpu2.csv.xz");
+    for (arms, max_runs, replays) in [(5, 30, 200), (20, 24, 100)] {
+        let tally = measure(&Cell::new(&noise, arms, 1.0, max_runs), replays);
+        at_most(0.05, &tally, tally.false_claims);
+        covers(&tally);
+    }
+}
+
+#[test]
+fn planted_effects_are_found_in_the_right_direction() {
+    let light = recorded("light_cpu.csv.xz");
+    let medium = recorded("aa_cpu2.csv.xz");
+    for (noise, effect, max_runs) in [
+        (&light, 1.02, 40),
+        (&medium, 1.02, 130),
+        (&medium, 0.98, 130),
+        (&independent(0.0175), 1.02, 20),
+    ] {
+        let tally = measure(&Cell::new(noise, 2, effect, max_runs), 120);
+        at_least(0.8, &tally, tally.found);
+        at_most(0.005, &tally, tally.wrong_direction);
+        covers(&tally);
+    }
+}
+
+#[test]
+fn the_winner_among_64_is_found() {
+    for (series, share) in [("light_cpu", 0.95), ("aa_cpu2", 0.85)] {
+        let noise = recorded(&format!("{series}.csv.xz"));
+        let tally = measure(&Cell::new(&noise, 64, 0.95, 15), 24);
+        at_least(share, &tally, tally.named_best);
+        covers(&tally);
+    }
+}
+
+#[test]
+fn synthetic_noises_of_other_shapes_keep_the_level() {
+    for noise in [
+        "sd = 0.03\ndrift = 5.0",
+        "sd = 0.01\nbursts = { every_s = 12.0, lasts_s = 3.0, factor = 1.5 }",
+        "sd = 0.01\nlevel_shifts = { dwell_s = 8.0, levels = [1.0, 1.1, 1.3] }",
+        "sd = 0.01\nwander = { correlation = 0.95, sd = 0.1 }",
+        "sd = 0.01\nperiod = { runs = 4, factor = 1.4 }",
+    ] {
+        let tally = measure(&Cell::new(noise, 2, 1.0, 40), 200);
+        at_most(0.05, &tally, tally.false_claims);
+        covers(&tally);
+    }
+}

@@ -210,7 +210,7 @@ impl Reader {
 
     fn read(&mut self, path: &str) {
         if let Some(content) = read_file(&self.root.join(path)) {
-            self.capture.insert(path, content);
+            self.capture.insert(path, relevant(path, content));
         }
     }
 
@@ -223,6 +223,27 @@ impl Reader {
         found.retain(is_numbered);
         found
     }
+}
+
+/// What of a file says something of the CPUs. Captures are passed on: other
+/// mounts would tell of network shares and homes, and the rest of `meminfo`
+/// differs from one moment to the next.
+fn relevant(path: &str, content: Vec<u8>) -> Vec<u8> {
+    let is_wanted: fn(&str) -> bool = if path == "proc/mounts" {
+        |line| {
+            let kind = line.split_ascii_whitespace().nth(2);
+            kind.is_some_and(|kind| ["cgroup", "cgroup2", "cpuset"].contains(&kind))
+        }
+    } else if path.ends_with("/meminfo") {
+        |line| line.contains("MemTotal")
+    } else {
+        return content;
+    };
+    let text = String::from_utf8_lossy(&content);
+    let kept = text.lines().filter(|line| is_wanted(line));
+    kept.flat_map(|line| [line, "\n"])
+        .collect::<String>()
+        .into_bytes()
 }
 
 /// Content of a regular file, at most [`LONGEST`] bytes; opened so that a

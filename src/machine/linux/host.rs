@@ -140,7 +140,8 @@ impl Host<'_> {
             let line = text.lines().find(|line| line.starts_with(key))?;
             line.split_ascii_whitespace().nth(1)?.parse().ok()
         };
-        Some((kib("SwapTotal:")?).saturating_sub(kib("SwapFree:")?) * 1024)
+        let used = kib("SwapTotal:")?.saturating_sub(kib("SwapFree:")?);
+        used.checked_mul(1024)
     }
 
     fn tuners(&self) -> Vec<String> {
@@ -172,7 +173,8 @@ impl Host<'_> {
                 self.number(&format!("sys/devices/system/cpu/{cpu}/{file}"))
             })
             .collect();
-        (!counts.is_empty()).then(|| counts.iter().sum())
+        let sum = |sum: u64, &count: &u64| sum.saturating_add(count);
+        (!counts.is_empty()).then(|| counts.iter().fold(0, sum))
     }
 
     fn on_battery(&self) -> Option<bool> {

@@ -69,7 +69,8 @@ pub(super) fn parse_stat(text: &str, at: Duration, ticks_per_second: u64) -> Usa
         let ticks: Vec<u64> = fields.map(|field| field.parse().unwrap_or(0)).collect();
         let tick = |index: usize| ticks.get(index).copied().unwrap_or(0);
         // user, nice, system, idle, iowait, irq, softirq, steal
-        let busy = tick(0) + tick(1) + tick(2) + tick(5) + tick(6);
+        let busy = [0, 1, 2, 5, 6].into_iter().map(tick);
+        let busy = busy.fold(0, u64::saturating_add);
         match number.parse::<usize>() {
             Ok(cpu) => usage.busy.push((cpu, time(busy))),
             Err(_) => usage.steal = time(tick(7)),
@@ -80,7 +81,10 @@ pub(super) fn parse_stat(text: &str, at: Duration, ticks_per_second: u64) -> Usa
 
 /// Busy time of all CPUs that was added since `before`.
 pub(super) fn busy_since(now: &Usage, before: &Usage) -> Duration {
-    let total = |usage: &Usage| usage.busy.iter().map(|(_, time)| *time).sum::<Duration>();
+    let total = |usage: &Usage| {
+        let times = usage.busy.iter().map(|(_, time)| *time);
+        times.fold(Duration::ZERO, Duration::saturating_add)
+    };
     total(now).saturating_sub(total(before))
 }
 

@@ -307,9 +307,10 @@ impl Checker<'_> {
             }
         }
         if let Some(wander) = &raw.wander
-            && !(wander.correlation.abs() < 1.0 && wander.sd >= 0.0)
+            && !(wander.correlation.abs() < 1.0 && (0.0..10.0).contains(&wander.sd))
         {
-            return Err(self.bad("noise.wander", "needs |correlation| < 1 and sd ≥ 0"));
+            let reason = "needs |correlation| < 1 and sd from 0 to 10";
+            return Err(self.bad("noise.wander", reason));
         }
         if let Some(period) = &raw.period {
             self.positive("noise.period.factor", period.factor)?;
@@ -321,6 +322,10 @@ impl Checker<'_> {
         if !(0.0..10.0).contains(&sd) {
             return Err(self.bad("noise.sd", "must be from 0 to 10"));
         }
+        let drift = raw.drift.unwrap_or(0.0);
+        if !drift.is_finite() {
+            return Err(self.bad("noise.drift", "must be a finite number"));
+        }
         let series = match &raw.series {
             None => None,
             Some(file) => {
@@ -330,7 +335,7 @@ impl Checker<'_> {
         };
         Ok(NoiseParts {
             sd,
-            drift: raw.drift.unwrap_or(0.0),
+            drift,
             bursts: raw.bursts,
             level_shifts: raw.level_shifts,
             wander: raw.wander,

@@ -24,6 +24,10 @@ use super::{End, Machine, MachineError, Output, Request, Run, Usage};
 use crate::topology::{Topology, Warning};
 use crate::workload::Command;
 
+/// No run takes longer, some thirty years: an effect, drift or burst that
+/// overflows must not make the clock infinite.
+const LONGEST_RUN_S: f64 = 1e9;
+
 /// A machine made of a description and a seed.
 #[derive(Debug)]
 pub struct SimulatedMachine {
@@ -95,7 +99,7 @@ impl Machine for SimulatedMachine {
         let workload = self.description.workload(name).clone();
         let effect = self.description.effect(&workload, request.cpus);
         let noise = self.noise.next(self.now_s, &mut self.chance);
-        let wall_s = workload.base_s * effect * noise.factor;
+        let wall_s = (workload.base_s * effect * noise.factor).min(LONGEST_RUN_S);
         self.now_s += wall_s;
         let end = self.fails(&workload).unwrap_or(End::Status(0));
         let timeout = request.workload.timeout.map(|t| t.as_secs_f64());
@@ -124,7 +128,7 @@ impl Machine for SimulatedMachine {
 }
 
 fn seconds(value: f64) -> Duration {
-    Duration::try_from_secs_f64(value).unwrap_or(Duration::ZERO)
+    Duration::try_from_secs_f64(value.min(LONGEST_RUN_S)).unwrap_or(Duration::ZERO)
 }
 
 #[cfg(test)]

@@ -5,6 +5,10 @@ use rand::{Rng, RngExt};
 use super::description::NoiseParts;
 use crate::stats::normal;
 
+/// Bursts and level shifts followed during one run. Where the runs are longer
+/// by far, the rest is left out: a mean of a nanosecond must not take years.
+const MOST_CHANGES: usize = 10_000;
+
 /// Noise with its state.
 #[derive(Debug)]
 pub(super) struct Noise {
@@ -80,7 +84,10 @@ impl Noise {
         let Some(bursts) = &self.parts.bursts else {
             return 1.0;
         };
-        while now_s >= self.burst.0 {
+        for _ in 0..MOST_CHANGES {
+            if now_s < self.burst.0 {
+                break;
+            }
             let is_on = !self.burst.1;
             let mean = if is_on {
                 bursts.lasts_s
@@ -96,7 +103,10 @@ impl Noise {
         let Some(shifts) = &self.parts.level_shifts else {
             return 1.0;
         };
-        while now_s >= self.level.0 {
+        for _ in 0..MOST_CHANGES {
+            if now_s < self.level.0 {
+                break;
+            }
             let next = chance.random_range(0..shifts.levels.len());
             self.level = (self.level.0 + exponential(shifts.dwell_s, chance), next);
         }

@@ -3,8 +3,10 @@
 //! A series keeps what no model has: levels that move, load that comes and
 //! goes, heavy tails, and how they follow each other.
 
-use std::io::Read;
+use std::io::{self, BufReader, Read};
 use std::path::Path;
+
+use lzma_rust2::XzReader;
 
 use super::description::DescriptionError;
 
@@ -28,6 +30,10 @@ pub(super) struct Series {
 /// A series of fewer runs repeats itself too soon.
 const LEAST_RUNS: usize = 10;
 
+/// Longest series read, and most memory for unpacking it: a packed file of a
+/// few kilobytes may unpack to any size.
+const LONGEST_BYTES: u64 = 256 << 20;
+
 /// Reads a CSV with a column `wall` (seconds) and perhaps `user`, `sys`, `arm`.
 pub(super) fn load(path: &Path, arm: Option<u32>) -> Result<Series, DescriptionError> {
     let text = read(path)?;
@@ -47,18 +53,31 @@ fn read(path: &Path) -> Result<Vec<u8>, DescriptionError> {
         clippy::disallowed_methods,
         reason = "a simulated machine is made of its files; this is the Edge"
     )]
-    let bytes = std::fs::read(path).map_err(unreadable)?;
+    let file = std::fs::File::open(path).map_err(unreadable)?;
     let is_packed = path
         .extension()
         .is_some_and(|e| e.eq_ignore_ascii_case("xz"));
-    if !is_packed {
-        return Ok(bytes);
+    let bytes = if is_packed {
+        unpack(BufReader::new(file), LONGEST_BYTES)
+    } else {
+        read_at_most(file, LONGEST_BYTES)
+    };
+    bytes.map_err(unreadable)
+}
+
+pub(super) fn unpack(packed: impl Read, longest: u64) -> io::Result<Vec<u8>> {
+    let kib = u32::try_from(LONGEST_BYTES / 1024).unwrap_or(u32::MAX);
+    read_at_most(XzReader::new_mem_limit(packed, true, kib), longest)
+}
+
+fn read_at_most(reader: impl Read, longest: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    reader.take(longest + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > longest {
+        let reason = format!("it is longer than {} MiB", longest >> 20);
+        return Err(io::Error::other(reason));
     }
-    let mut unpacked = Vec::new();
-    lzma_rust2::XzReader::new(bytes.as_slice(), true)
-        .read_to_end(&mut unpacked)
-        .map_err(unreadable)?;
-    Ok(unpacked)
+    Ok(bytes)
 }
 
 type BadLine = (usize, String);

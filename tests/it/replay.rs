@@ -1,0 +1,181 @@
+//! Whole comparisons on simulated machines of known truth, counted: how often
+//! something false was said, how often something true was found, and how often
+//! intervals held the truth. Used by the tests and by `benches/method.rs`.
+
+use std::path::Path;
+
+use pinwise::machine::Machine;
+use pinwise::machine::sim::SimulatedMachine;
+use pinwise::placement::Placement;
+use pinwise::record::Comparison;
+use pinwise::stats::confirm::Score;
+use pinwise::study::compare::{self, Plan, Tuning, Unwatched};
+use pinwise::workload::Command;
+
+/// One kind of experiment: `os-default` and `arms − 1` single CPUs, of which
+/// the last costs `effect` times as much as the others, which cost the same.
+#[derive(Debug, Clone)]
+pub(crate) struct Cell {
+    /// The `[noise]` table of the machine's description.
+    pub(crate) noise: String,
+    pub(crate) arms: usize,
+    pub(crate) effect: f64,
+    /// Runs per arm.
+    pub(crate) max_runs: usize,
+    pub(crate) score: Score,
+}
+
+/// What came out of many experiments.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Tally {
+    pub(crate) replays: usize,
+    /// Experiments with at least one claim about arms that are the same.
+    pub(crate) false_claims: usize,
+    /// Experiments that found the planted effect.
+    pub(crate) found: usize,
+    /// Experiments that claimed its opposite.
+    pub(crate) wrong_direction: usize,
+    /// Experiments that named the planted arm as the best.
+    pub(crate) named_best: usize,
+    /// Contrasts, and those whose interval holds the truth.
+    pub(crate) contrasts: usize,
+    pub(crate) covered: usize,
+    /// Undecided contrasts without an interval or a time to go.
+    pub(crate) mute: usize,
+    pub(crate) runs: usize,
+}
+
+/// The noise of a recorded series that belongs to the project.
+pub(crate) fn recorded(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/series");
+    format!("series = \"{}\"", folder.join(name).display())
+}
+
+/// Independent log-normal noise.
+pub(crate) fn independent(sd: f64) -> String {
+    format!("kind = \"lognormal\"\nsd = {sd}")
+}
+
+/// Runs a cell `replays` times, from `first_seed` on.
+pub(crate) fn replay(cell: &Cell, replays: usize, first_seed: u64) -> Tally {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("machine.toml");
+    std::fs::write(&path, description(cell)).expect("a writable folder");
+    let path = path.to_str().expect("a UTF-8 path");
+    let mut tally = Tally::default();
+    for seed in first_seed..first_seed + replays as u64 {
+        let mut machine = SimulatedMachine::open(path, seed).expect("a description");
+        let plan = plan(&mut machine, cell, seed);
+        let record = compare::run(&plan, &mut machine, &mut Unwatched).expect("a record");
+        tally.count(cell, &record);
+    }
+    tally
+}
+
+fn description(cell: &Cell) -> String {
+    format!(
+        "topology = \"core:{} pu:1\"\n[workload.default]\nbase_s = 0.066\n[effects]\n\"{}\" = {}\n[noise]\n{}\n",
+        cell.arms.max(3) - 1,
+        cell.planted(),
+        cell.effect,
+        cell.noise
+    )
+}
+
+fn plan(machine: &mut SimulatedMachine, cell: &Cell, seed: u64) -> Plan {
+    let (topology, _) = machine.topology().expect("a topology");
+    let names = std::iter::once("os-default".to_owned())
+        .chain((0..cell.arms - 1).map(|cpu| format!("cpu:{cpu}")));
+    let placements: Vec<Placement> = names
+        .map(|name| name.parse().expect("a placement"))
+        .collect();
+    let command = Command::from_line("prog").expect("a command");
+    let plan = Plan::of_placements(command, &topology, &placements).expect("a plan");
+    Plan {
+        tuning: Tuning {
+            budget: None,
+            max_runs: Some(cell.max_runs),
+            score: cell.score,
+            ..Tuning::default()
+        },
+        seed,
+        ..plan
+    }
+}
+
+impl Cell {
+    /// Two arms and more on a recorded or synthetic noise.
+    pub(crate) fn new(noise: &str, arms: usize, effect: f64, max_runs: usize) -> Self {
+        Self {
+            noise: noise.to_owned(),
+            arms,
+            effect,
+            max_runs,
+            score: Score::Weighted,
+        }
+    }
+
+    fn planted(&self) -> String {
+        format!("cpu:{}", self.arms - 2)
+    }
+
+    fn is_null(&self) -> bool {
+        (self.effect - 1.0).abs() < 1e-12
+    }
+}
+
+impl Tally {
+    fn count(&mut self, cell: &Cell, record: &Comparison) {
+        let (mut is_false, mut is_found, mut is_wrong) = (false, false, false);
+        for contrast in &record.contrasts {
+            let is_planted = contrast.arm == cell.planted() && !cell.is_null();
+            let truth = if is_planted { cell.effect } else { 1.0 };
+            let low = contrast.low.unwrap_or(0.0);
+            let high = contrast.high.unwrap_or(f64::INFINITY);
+            self.contrasts += 1;
+            self.covered += usize::from(low <= truth && truth <= high);
+            let claim = match contrast.verdict.as_str() {
+                "faster" => -1,
+                "slower" => 1,
+                _ => 0,
+            };
+            let right = if truth < 1.0 { -1 } else { 1 };
+            is_false |= !is_planted && claim != 0;
+            is_found |= is_planted && claim == right;
+            is_wrong |= is_planted && claim == -right;
+            let is_mute = contrast.low.is_none() || !contrast.sentence.contains("more for");
+            self.mute += usize::from(contrast.verdict == "undecided" && is_mute);
+        }
+        self.false_claims += usize::from(is_false);
+        self.found += usize::from(is_found);
+        self.wrong_direction += usize::from(is_wrong);
+        self.named_best += usize::from(record.best.as_deref() == Some(&cell.planted()));
+        self.runs += record.arms.iter().map(|arm| arm.runs.len()).sum::<usize>();
+        self.replays += 1;
+    }
+
+    /// `count` per experiment.
+    pub(crate) fn share(&self, count: usize) -> f64 {
+        count as f64 / self.replays.max(1) as f64
+    }
+
+    /// Share of intervals that hold the truth.
+    pub(crate) fn coverage(&self) -> f64 {
+        self.covered as f64 / self.contrasts.max(1) as f64
+    }
+
+    /// Counts of two halves of the same cell.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            replays: self.replays + other.replays,
+            false_claims: self.false_claims + other.false_claims,
+            found: self.found + other.found,
+            wrong_direction: self.wrong_direction + other.wrong_direction,
+            named_best: self.named_best + other.named_best,
+            contrasts: self.contrasts + other.contrasts,
+            covered: self.covered + other.covered,
+            mute: self.mute + other.mute,
+            runs: self.runs + other.runs,
+        }
+    }
+}
