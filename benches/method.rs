@@ -25,7 +25,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// Recordings of the project, and how loaded the machine was.
 const SERIES: [(&str, &str); 6] = [
     ("light_cpu", "light"),
-    ("light_mem", "light"),
+    ("medium_mem", "medium"),
     ("aa_cpu2", "medium"),
     ("aa_bg", "on/off"),
     ("aa_cpu1", "heavy"),
@@ -153,7 +153,11 @@ fn print_cell(name: &str, cell: &Cell, replays: usize) {
         planted(tally.found),
         planted(tally.wrong_direction),
         100.0 * tally.coverage(),
-        planted(tally.named_best),
+        if cell.effect < 1.0 {
+            percent(tally.named_best)
+        } else {
+            "–".to_owned()
+        },
         tally.runs as f64 / tally.replays as f64
     );
 }

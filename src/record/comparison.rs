@@ -103,7 +103,7 @@ pub struct PlanRecord {
 }
 
 /// What a command is and how it was run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadRecord {
     /// File on standard input.
     pub input: Option<String>,
@@ -114,7 +114,7 @@ pub struct WorkloadRecord {
     /// Run after every run.
     pub cleanup: Option<String>,
     /// Time-out, seconds.
-    pub timeout_s: Option<u64>,
+    pub timeout_s: Option<f64>,
 }
 
 /// One thing that is compared.

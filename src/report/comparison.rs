@@ -177,12 +177,12 @@ fn method(record: &Comparison) -> String {
         String::new()
     };
     let line = format!(
-        "{} blocks of {per_block} runs in random order (seed {}){screening}, {} warm-up, {}; {stopped}. Intervals hold together at {:.0} %, at every look. {} Record {}.",
+        "{} blocks of {per_block} runs in random order (seed {}){screening}, {} warm-up, {}; {stopped}. False claims over all arms and looks: at most {:.0} %. {} Record {}.",
         record.blocks,
         record.seed,
         record.plan.warmup_blocks,
         duration(Duration::try_from_secs_f64(record.elapsed_s).unwrap_or_default()),
-        100.0 * (1.0 - record.plan.alpha),
+        100.0 * record.plan.alpha,
         record.verdict.condition,
         style::visible(&record.id),
     );

@@ -15,7 +15,7 @@ pub fn doctor(record: &Doctor, palette: Palette) -> String {
         text.push_str(findings(&record.findings, palette).trim_start());
     }
     if !record.passed.is_empty() {
-        let line = format!("In order: {}.", record.passed.join(", "));
+        let line = format!("In order: {}.", record.passed.join(", ").replace('_', " "));
         text.push_str(&format!("\n{}\n", paragraph("", "  ", &line)));
     }
     if !record.unavailable.is_empty() {

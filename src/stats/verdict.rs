@@ -43,7 +43,7 @@ pub enum Outcome {
     Best(usize),
     /// All arms cost the same within δ.
     Same,
-    /// Nothing beats the baseline by δ.
+    /// Nothing beats the baseline by δ: keep it.
     LeaveAlone,
     /// None of these.
     Undecided,
@@ -58,10 +58,6 @@ pub fn outcome(look: &Look, delta: f64, baseline_is_default: bool) -> Outcome {
             .iter()
             .filter(move |c| c.decision == decision)
     };
-    let best_faster = of(Decision::Faster).min_by(|a, b| a.estimate.total_cmp(&b.estimate));
-    if let Some(best) = best_faster {
-        return Outcome::Best(best.arm);
-    }
     if look.contrasts.is_empty() {
         return Outcome::Undecided;
     }
@@ -76,8 +72,15 @@ pub fn outcome(look: &Look, delta: f64, baseline_is_default: bool) -> Outcome {
     if nothing_gains && baseline_is_default {
         return Outcome::LeaveAlone;
     }
+    let best_faster = of(Decision::Faster).min_by(|a, b| a.estimate.total_cmp(&b.estimate));
+    if let Some(best) = best_faster {
+        return Outcome::Best(best.arm);
+    }
     if of(Decision::Slower).count() == all {
         return Outcome::Best(look.winner);
+    }
+    if of(Decision::Undecided).count() == 0 {
+        return Outcome::LeaveAlone;
     }
     Outcome::Undecided
 }
@@ -138,29 +141,42 @@ fn undecided_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'_>)
             percent(gain(setting.delta))
         );
     }
-    let (when, needed) = if contrast.depends_on_load {
-        let another_half = setting.spent.max(time_needed(half_width, setting));
-        let when = " at quiet times but not under load, see total and tail";
-        (when, another_half)
+    let when = if contrast.depends_on_load {
+        " at quiet times but not under load, see total and tail"
     } else {
-        ("", time_needed(half_width, setting))
+        ""
     };
     format!(
         "{arm} against {baseline} is undecided: between {} and {}{when} ({}); about {} more for ±{}.",
         signed_percent(gain(contrast.interval.low)),
         signed_percent(gain(contrast.interval.high)),
         count(blocks, "block"),
-        duration(needed),
-        percent(gain(setting.delta))
+        duration(time_needed(contrast, setting)),
+        percent(gain(wanted_half_width(contrast, setting.delta)))
     )
 }
 
-/// Time beyond what is spent until an interval of this half-width shrinks to
-/// ±δ.
+/// Time beyond what is spent until an undecided contrast can be decided: its
+/// interval shrunk to ±δ or, where it is as narrow already, to what its
+/// estimate is off 0 or off ±δ.
 #[must_use]
-pub fn time_needed(half_width: f64, setting: &Setting<'_>) -> Duration {
-    let factor = work_factor(half_width, setting.delta);
-    scale(setting.spent, factor - 1.0)
+pub fn time_needed(contrast: &Contrast, setting: &Setting<'_>) -> Duration {
+    let wanted = wanted_half_width(contrast, setting.delta);
+    let factor = work_factor(contrast.interval.half_width(), wanted);
+    let needed = scale(setting.spent, factor - 1.0);
+    if contrast.depends_on_load {
+        needed.max(setting.spent)
+    } else {
+        needed
+    }
+}
+
+fn wanted_half_width(contrast: &Contrast, delta: f64) -> f64 {
+    if contrast.interval.half_width() > delta {
+        return delta;
+    }
+    let off_zero = contrast.estimate.abs();
+    off_zero.max(delta - off_zero)
 }
 
 /// Without an interval there is nothing to project from: the time that a
@@ -185,32 +201,35 @@ pub fn overall_sentence(outcome: Outcome, look: &Look, setting: &Setting<'_>) ->
             percent(gain(setting.delta))
         ),
         Outcome::LeaveAlone => format!(
-            "Leave it alone: nothing tested beats {baseline} by {} or more.",
+            "Leave it alone: nothing confirmed beats {baseline} by {} or more.",
             percent(gain(setting.delta))
         ),
         Outcome::Undecided => {
-            let widest = look
+            let open = look
                 .contrasts
                 .iter()
-                .map(|c| c.interval.half_width())
-                .fold(0.0, f64::max);
+                .filter(|c| c.decision == Decision::Undecided)
+                .max_by(|a, b| {
+                    let (a, b) = (a.interval.half_width(), b.interval.half_width());
+                    a.total_cmp(&b)
+                });
             let possible_gain = look
                 .contrasts
                 .iter()
                 .map(|c| -gain(c.interval.low))
                 .fold(0.0, f64::max);
-            if !widest.is_finite() {
+            let Some(open) = open.filter(|c| c.interval.half_width().is_finite()) else {
                 return format!(
                     "Undecided: {} allow no claim; at least {} more.",
                     count(look.blocks, "block"),
                     duration(time_for_first_claim(look.blocks, setting.spent))
                 );
-            }
+            };
             format!(
                 "Undecided: a gain over {baseline} of up to {} is still possible; about {} more for ±{}.",
                 percent(possible_gain),
-                duration(time_needed(widest, setting)),
-                percent(gain(setting.delta))
+                duration(time_needed(open, setting)),
+                percent(gain(wanted_half_width(open, setting.delta)))
             )
         }
     }
@@ -220,13 +239,15 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
     let name = &setting.names[arm];
     let baseline = &setting.names[setting.baseline];
     let margin = gain(look.winner_margin);
-    let rivals = if look.contrasts.len() > 1 && look.winner == arm && margin.is_finite() {
+    let rivals = if look.contrasts.len() < 2 || look.winner != arm || !margin.is_finite() {
+        String::new()
+    } else if margin < NO_MARGIN {
+        "; nothing confirmed beats it".to_owned()
+    } else {
         format!(
             "; nothing confirmed beats it by more than {}",
             percent(margin)
         )
-    } else {
-        String::new()
     };
     match look.contrasts.iter().find(|c| c.arm == arm) {
         Some(contrast) => format!(
@@ -240,6 +261,9 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
         ),
     }
 }
+
+/// A margin that would be printed as 0.00 %.
+const NO_MARGIN: f64 = 5e-5;
 
 /// `1 block`, `2 blocks`.
 #[must_use]
@@ -351,7 +375,7 @@ mod tests {
         check(
             contrast(1, 0.69, 0.70, Decision::Slower),
             "cpu:0 is slower than os-default by 99.4–101 % (40 blocks).",
-            "Leave it alone: nothing tested beats os-default by 1.0 % or more.",
+            "Leave it alone: nothing confirmed beats os-default by 1.0 % or more.",
         );
         check(
             contrast(1, -0.004, 0.006, Decision::Same),
@@ -362,6 +386,18 @@ mod tests {
             contrast(1, -0.02, 0.03, Decision::Undecided),
             "cpu:0 against os-default is undecided: between −2.0 % and +3.0 % (40 blocks); about 5 min more for ±1.0 %.",
             "Undecided: a gain over os-default of up to 2.0 % is still possible; about 5 min more for ±1.0 %.",
+        );
+        // Certainly faster, but not by as much as anybody asked for.
+        check(
+            contrast(1, -0.008, -0.002, Decision::Faster),
+            "cpu:0 is faster than os-default by 0.2–0.8 % (40 blocks).",
+            "Leave it alone: nothing confirmed beats os-default by 1.0 % or more.",
+        );
+        // As narrow as ±δ, but neither off 0 nor within ±δ.
+        check(
+            contrast(1, -0.002, 0.014, Decision::Undecided),
+            "cpu:0 against os-default is undecided: between −0.2 % and +1.4 % (40 blocks); about 47 s more for ±0.6 %.",
+            "Leave it alone: nothing confirmed beats os-default by 1.0 % or more.",
         );
         check(
             contrast(1, f64::NEG_INFINITY, f64::INFINITY, Decision::Undecided),

@@ -8,7 +8,7 @@
 //! On recorded series of a busy two-CPU machine the weights raise the power at
 //! a true 2 % and 130 pairs from 0.78 to 0.90 (medium load) and from 0.39 to
 //! 0.55 (heavy load); on independent normal noise, where there is nothing to
-//! gain, they cost about 5 % of the runs. `docs/method.md` has the table.
+//! gain, they cost about 5 % of the runs. `docs/benchmarks.md` has the table.
 
 use super::describe::quantile;
 

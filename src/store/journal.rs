@@ -38,8 +38,15 @@ pub(super) struct Journal {
 impl Journal {
     pub(super) fn create(store: &Path, id: &str) -> io::Result<Self> {
         let path = path(store, id);
-        let file = OpenOptions::new().append(true).create(true).open(&path)?;
+        // It gets its name only once it is locked: no other process can take
+        // it for an orphan in between.
+        let unnamed = path.with_extension("new");
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&unnamed)?;
         file.lock()?;
+        std::fs::rename(&unnamed, &path)?;
         Ok(Self {
             file,
             path,

@@ -24,6 +24,9 @@ const LEVEL: f64 = 0.05;
 /// runs tell of the machine.
 #[must_use]
 pub fn conclude(mut record: Comparison) -> Comparison {
+    if record.contrasts.is_empty() {
+        return record;
+    }
     let alarms: Vec<&str> = record
         .contrasts
         .iter()
@@ -48,7 +51,7 @@ pub fn conclude(mut record: Comparison) -> Comparison {
     };
     record.verdict.advice = String::new();
     record.best = None;
-    if record.verdict.kind == VerdictKind::Best {
+    if record.verdict.kind != VerdictKind::Same {
         record.verdict.kind = VerdictKind::Undecided;
     }
     record.findings.extend(noise(&record));
@@ -126,7 +129,7 @@ fn false_alarm_rates(record: &Comparison) -> Option<Finding> {
             "false_alarm_rates",
             Severity::Note,
             format!(
-                "On these runs, {WINDOW} in a row against the next {WINDOW} (Welch's test, nominal 5 %) would have raised a false alarm in {} of {} windows; randomised pairs in {}.",
+                "On these runs, {WINDOW} in a row against the next {WINDOW} (Welch's test, nominal 5 %) would have raised a false alarm in {} of {} windows; the same runs as pairs in random order would in {} of all orders.",
                 sequential,
                 windows.len(),
                 percent(share(paired))

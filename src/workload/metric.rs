@@ -95,6 +95,11 @@ pub enum Reading {
         /// What was found.
         found: String,
     },
+    /// Less memory than pinwise itself, which the kernel counts in.
+    #[error(
+        "the metric 'max-rss' was not measured: the command needs less memory than pinwise itself, about 8 MiB, and the kernel does not tell less"
+    )]
+    SmallMemory,
     /// The output is not JSON.
     #[error("the metric '{metric}' needs JSON on standard output: {reason}")]
     NotJson {
@@ -173,7 +178,7 @@ impl Metric {
             Self::User => available(run.user_s)?,
             Self::System => available(run.sys_s)?,
             Self::Cpu => available(run.user_s.zip(run.sys_s).map(|(u, s)| u + s))?,
-            Self::MaxRss => whole(run.max_rss_bytes)?,
+            Self::MaxRss => whole(run.max_rss_bytes).map_err(|_| Reading::SmallMemory)?,
             Self::Cycles => whole(run.cycles)?,
             Self::Instructions => whole(run.instructions)?,
             Self::Regex(regex, _) => self.read_regex(regex, run)?,

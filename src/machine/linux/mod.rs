@@ -240,7 +240,7 @@ impl Machine for LinuxMachine {
         let counted = self.counters.totals().since(before);
         let throttled = match &mut self.throttle {
             Some(throttle) => throttle.since_last(),
-            None => Some(0),
+            None => self.topology.quota.is_none().then_some(0),
         };
         let cpu_time = ended.user + ended.system;
         if let Some(disturbance) = self.meter.after_run(cpu_time) {
@@ -250,7 +250,9 @@ impl Machine for LinuxMachine {
         Ok(Run {
             user: Some(ended.user),
             system: Some(ended.system),
-            max_rss_bytes: Some(ended.max_rss_bytes),
+            // The kernel counts what the process was before exec, which is
+            // pinwise itself: a smaller program cannot be told from it.
+            max_rss_bytes: Some(ended.max_rss_bytes).filter(|&peak| peak > sys::own_peak_bytes()),
             minor_faults: Some(ended.minor_faults),
             major_faults: Some(ended.major_faults),
             voluntary_switches: Some(ended.voluntary_switches),

@@ -152,13 +152,22 @@ pub(super) fn reap() -> io::Result<Option<Reaped>> {
 
 /// CPU time of this process so far, user and system.
 pub(super) fn own_cpu_time() -> Duration {
+    let usage = own_usage();
+    timeval(usage.ru_utime) + timeval(usage.ru_stime)
+}
+
+/// Largest resident size of this process so far, bytes.
+pub(super) fn own_peak_bytes() -> u64 {
+    u64::try_from(own_usage().ru_maxrss).unwrap_or(0) * 1024
+}
+
+fn own_usage() -> libc::rusage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is valid; rusage is plain integers.
-    let usage = unsafe {
+    unsafe {
         libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
         usage.assume_init()
-    };
-    timeval(usage.ru_utime) + timeval(usage.ru_stime)
+    }
 }
 
 /// A timeval as a duration.

@@ -120,6 +120,18 @@ struct RawNoise {
     arm: Option<u32>,
 }
 
+impl RawNoise {
+    const fn has_parts(&self) -> bool {
+        self.sd.is_some()
+            || self.drift.is_some()
+            || self.bursts.is_some()
+            || self.level_shifts.is_some()
+            || self.wander.is_some()
+            || self.period.is_some()
+            || self.series.is_some()
+    }
+}
+
 /// On/off load with exponentially distributed times.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -246,6 +258,10 @@ impl Checker<'_> {
             let key = format!("workload.{name}");
             self.positive(&format!("{key}.base_s"), workload.base_s)?;
             self.positive(&format!("{key}.cpu_share"), workload.cpu_share)?;
+            let probability = workload.fail_probability.unwrap_or(0.0);
+            if !(0.0..=1.0).contains(&probability) {
+                return Err(self.bad(&format!("{key}.fail_probability"), "must be from 0 to 1"));
+            }
             workload.resolved =
                 self.effects(&format!("{key}.effects"), &workload.effects, &topology)?;
         }
@@ -347,7 +363,11 @@ impl Checker<'_> {
     fn noise_kind(&self, raw: &RawNoise) -> Result<(), DescriptionError> {
         let key = "noise.kind";
         match raw.kind.as_deref() {
-            None | Some("none") => Ok(()),
+            None => Ok(()),
+            Some("none") if raw.has_parts() => {
+                Err(self.bad(key, "'none' leaves no room for the other keys of [noise]"))
+            }
+            Some("none") => Ok(()),
             Some("lognormal") if raw.sd.is_none() => Err(self.bad(key, "lognormal needs sd")),
             Some("series") if raw.series.is_none() => Err(self.bad(key, "series needs series")),
             Some("lognormal" | "series") => Ok(()),

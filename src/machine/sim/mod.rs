@@ -104,7 +104,7 @@ impl Machine for SimulatedMachine {
         let end = self.fails(&workload).unwrap_or(End::Status(0));
         let timeout = request.workload.timeout.map(|t| t.as_secs_f64());
         let is_late = timeout.is_some_and(|limit| wall_s > limit);
-        let user_share = noise.user_share.unwrap_or(workload.cpu_share);
+        let user_share = noise.user_share.unwrap_or(0.98 * workload.cpu_share);
         let sys_share = noise.sys_share.unwrap_or(0.02 * workload.cpu_share);
         let printed = format!("simulated {name}: {wall_s:.9} s\n").into_bytes();
         Ok(Run {

@@ -45,7 +45,7 @@ pub(super) fn load(path: &Path, arm: Option<u32>) -> Result<Series, DescriptionE
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, DescriptionError> {
-    let unreadable = |error: std::io::Error| DescriptionError::Unreadable {
+    let unreadable = |error: io::Error| DescriptionError::Unreadable {
         path: path.display().to_string(),
         reason: error.to_string(),
     };

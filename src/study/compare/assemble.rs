@@ -9,7 +9,7 @@ use crate::machine::Machine;
 use crate::placement::{Placement, Wish, taskset_line};
 use crate::record::{
     Arm, COMPARISON_SCHEMA, Comparison, ContrastRecord, CountsRecord, Estimate, HostRecord,
-    MachineRecord, MetricRecord, PlacementRecord, PlanRecord, RunRecord, Spread, Stopped,
+    MachineRecord, MetricRecord, Phase, PlacementRecord, PlanRecord, RunRecord, Spread, Stopped,
     TotalsRecord, VerdictKind, VerdictRecord, WorkloadRecord,
 };
 use crate::stats::confirm::{Contrast, Decision, Look, Score};
@@ -135,7 +135,7 @@ fn workload_record(workload: &Workload) -> WorkloadRecord {
         environment: workload.environment.clone(),
         prepare: workload.prepare.as_ref().map(ToString::to_string),
         cleanup: workload.cleanup.as_ref().map(ToString::to_string),
-        timeout_s: workload.timeout.map(|t| t.as_secs()),
+        timeout_s: workload.timeout.map(|t| t.as_secs_f64()),
     }
 }
 
@@ -184,7 +184,10 @@ fn fill_arm(arm: &mut Arm, state: &ArmState) {
     arm.other_runs.clone_from(&state.other_runs);
     arm.eliminated = state.eliminated;
     arm.invalid.clone_from(&state.invalid);
-    let values: Vec<f64> = state.runs.iter().filter_map(|r| r.metric.value).collect();
+    // A screening estimate is never a result: the arms that were picked look
+    // better in it than they are.
+    let confirmed = state.runs.iter().filter(|r| r.phase == Phase::Confirmation);
+    let values: Vec<f64> = confirmed.filter_map(|r| r.metric.value).collect();
     arm.spread = describe(&values).map(|d| Spread {
         sd: d.sd,
         iqr: d.iqr,
@@ -211,7 +214,7 @@ fn contrast_record(
 ) -> ContrastRecord {
     let half_width = contrast.interval.half_width();
     let more = (contrast.decision == Decision::Undecided && half_width.is_finite())
-        .then(|| verdict::time_needed(half_width, setting).as_secs_f64());
+        .then(|| verdict::time_needed(contrast, setting).as_secs_f64());
     let arm = &results.arms[results.columns[contrast.arm]];
     let baseline = &results.arms[results.columns[setting.baseline]];
     let costs = |column: usize| -> Vec<f64> {
@@ -257,8 +260,11 @@ fn finite(value: f64, check: f64) -> Option<f64> {
 /// Typical ratio of user and system time, block by block.
 fn cpu_time_ratio(arm: &[RunRecord], baseline: &[RunRecord]) -> Option<f64> {
     let cpu_s = |run: &RunRecord| Some(run.user_s? + run.sys_s?).filter(|&t| t > 0.0);
+    let confirmed = |run: &&RunRecord| run.phase == Phase::Confirmation;
+    let wanted = arm.iter().filter(confirmed).count();
     let differences: Vec<f64> = arm
         .iter()
+        .filter(confirmed)
         .filter_map(|run| {
             let twin = baseline
                 .iter()
@@ -266,7 +272,7 @@ fn cpu_time_ratio(arm: &[RunRecord], baseline: &[RunRecord]) -> Option<f64> {
             Some(cpu_s(run)?.ln() - cpu_s(twin)?.ln())
         })
         .collect();
-    (differences.len() == arm.len() && !arm.is_empty())
+    (differences.len() == wanted && wanted > 0)
         .then(|| Paired::unweighted(differences).estimate().exp())
 }
 

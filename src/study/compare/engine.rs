@@ -100,6 +100,8 @@ struct Engine<'a> {
     confirmation_ended: Duration,
     screened: usize,
     warmup_blocks: usize,
+    /// Until the block after it has been looked at.
+    warmup_median: Option<f64>,
     throttled_blocks: usize,
     names: Vec<String>,
     /// What the user has not been told yet.
@@ -131,6 +133,7 @@ impl<'a> Engine<'a> {
             confirmation_ended: started,
             screened: 0,
             warmup_blocks: 0,
+            warmup_median: None,
             throttled_blocks: 0,
             names: Vec::new(),
             failures: Vec::new(),
@@ -184,38 +187,35 @@ impl<'a> Engine<'a> {
         self.open_arms().len() < 2 || !self.arms[self.plan.baseline].is_open()
     }
 
-    /// Runs and throws away whole blocks: one, and a second where the first
-    /// was slower by more than 5 %. The decision sees only whole blocks.
+    /// Runs and throws away whole blocks: as many as asked for, else one, and
+    /// the next as well where [`Self::was_cold`] says so.
     fn warm_up(&mut self) -> Result<Option<Stopped>, CompareError> {
         let wanted = self.plan.tuning.warmup;
-        let mut first_median = None;
-        while self.warmup_blocks < wanted.unwrap_or(2) {
+        while self.warmup_blocks < wanted.unwrap_or(1) {
             let open = self.open_arms();
-            let block = self.warmup_blocks;
-            match self.block(&open, Phase::Warmup, block)? {
+            match self.block(&open, Phase::Warmup, self.warmup_blocks)? {
                 Block::Interrupted => return Ok(Some(Stopped::Interrupted)),
                 Block::Dropped if self.has_failed() => return Ok(Some(Stopped::Failed)),
                 Block::Dropped => {}
-                Block::Whole(costs, _) => {
-                    let costs: Vec<f64> = costs.into_iter().flatten().collect();
-                    let median = quantile(&costs, 0.5);
-                    let is_warm = first_median.is_some_and(|first| first <= median * WARMUP_EXCESS);
-                    first_median.get_or_insert(median);
-                    if wanted.is_none() && (is_warm || self.is_short_of_time()) {
-                        self.warmup_blocks += 1;
-                        break;
-                    }
+                Block::Whole(costs, _) if wanted.is_none() => {
+                    self.warmup_median = Some(median_of(&costs));
                 }
+                Block::Whole(..) => {}
             }
             self.warmup_blocks += 1;
         }
         Ok(None)
     }
 
-    /// Would a second warm-up block cost a good part of the experiment?
-    fn is_short_of_time(&self) -> bool {
-        let now = self.machine.now();
-        self.budget.blocks_left(self.open_arms().len(), now) < PROJECT_FROM
+    /// Was the block after the warm-up faster by so much that it may still
+    /// have been warming up itself? Medians do not know which arm was which,
+    /// so that throwing it away cannot favour any.
+    fn was_cold(&mut self, costs: &[Option<f64>], open: usize) -> bool {
+        let Some(first) = self.warmup_median.take() else {
+            return false;
+        };
+        let is_short = self.budget.blocks_left(open, self.machine.now()) < PROJECT_FROM;
+        !is_short && first > median_of(costs) * WARMUP_EXCESS
     }
 
     /// Every open arm once, in random order.
@@ -240,7 +240,7 @@ impl<'a> Engine<'a> {
             let run = match self.one_run(arm, moment) {
                 Ok(run) => run,
                 Err(CompareError::Machine(MachineError::Interrupted)) => {
-                    self.drop_block(finished);
+                    self.keep_as(Phase::Dropped, finished);
                     return Ok(Block::Interrupted);
                 }
                 Err(error) => return Err(error),
@@ -252,15 +252,22 @@ impl<'a> Engine<'a> {
             finished.push((arm, run));
         }
         self.tell_failures();
+        let is_late_warmup =
+            phase != Phase::Warmup && is_whole && self.was_cold(&costs, open.len());
         let duration = self.machine.now().saturating_sub(began);
-        self.budget
-            .spend(open.len(), duration, phase == Phase::Warmup);
-        if throttled && phase != Phase::Warmup {
+        let is_warmup = is_late_warmup || phase == Phase::Warmup;
+        self.budget.spend(open.len(), duration, is_warmup);
+        if is_late_warmup {
+            self.warmup_blocks += 1;
+            self.keep_as(Phase::Warmup, finished);
+            return Ok(Block::Dropped);
+        }
+        if throttled && !is_warmup {
             self.throttled_blocks += 1;
             is_whole = false;
         }
         if !is_whole {
-            self.drop_block(finished);
+            self.keep_as(Phase::Dropped, finished);
             return Ok(Block::Dropped);
         }
         for (arm, run) in finished {
@@ -269,9 +276,10 @@ impl<'a> Engine<'a> {
         Ok(Block::Whole(costs, slots))
     }
 
-    fn drop_block(&mut self, runs: Vec<(usize, RunRecord)>) {
+    /// Runs that do not count, after all.
+    fn keep_as(&mut self, phase: Phase, runs: Vec<(usize, RunRecord)>) {
         for (arm, mut run) in runs {
-            run.phase = Phase::Dropped;
+            run.phase = phase;
             self.arms[arm].keep(run);
         }
     }
@@ -335,4 +343,9 @@ impl<'a> Engine<'a> {
         };
         self.observer.progress(&progress);
     }
+}
+
+fn median_of(costs: &[Option<f64>]) -> f64 {
+    let costs: Vec<f64> = costs.iter().copied().flatten().collect();
+    quantile(&costs, 0.5)
 }

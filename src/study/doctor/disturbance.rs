@@ -72,7 +72,7 @@ pub(super) fn steal(examined: &Examined) -> Outcome {
 
 pub(super) fn virtual_machine(examined: &Examined) -> Outcome {
     let Some(hypervisor) = &examined.topology.identity.hypervisor else {
-        return InOrder("virtual machine");
+        return InOrder("virtual_machine");
     };
     Found(
         warning(
@@ -87,7 +87,7 @@ pub(super) fn virtual_machine(examined: &Examined) -> Outcome {
 
 pub(super) fn quota(examined: &Examined) -> Outcome {
     let Some(quota) = &examined.topology.quota else {
-        return InOrder("CPU quota");
+        return InOrder("quota");
     };
     Found(
         warning(
@@ -103,7 +103,7 @@ pub(super) fn quota(examined: &Examined) -> Outcome {
 pub(super) fn tuners(examined: &Examined) -> Outcome {
     let tuners = &examined.facts.tuners;
     if tuners.is_empty() {
-        return InOrder("tuning daemons");
+        return InOrder("tuners");
     }
     Found(
         warning(
@@ -124,8 +124,8 @@ pub(super) fn tuners(examined: &Examined) -> Outcome {
 
 pub(super) fn thermal(examined: &Examined) -> Outcome {
     match examined.facts.thermal_throttles {
-        None => Unavailable("thermal throttling", "no counter is reported"),
-        Some(0) => InOrder("thermal throttling"),
+        None => Unavailable("thermal", "no counter is reported"),
+        Some(0) => InOrder("thermal"),
         Some(events) => Found(
             warning(
                 "thermal",
@@ -140,7 +140,7 @@ pub(super) fn thermal(examined: &Examined) -> Outcome {
 
 pub(super) fn sched_ext(examined: &Examined) -> Outcome {
     let Some(name) = &examined.facts.sched_ext else {
-        return InOrder("scheduler");
+        return InOrder("sched_ext");
     };
     Found(
         warning(
@@ -155,8 +155,8 @@ pub(super) fn sched_ext(examined: &Examined) -> Outcome {
 
 pub(super) fn pressure(examined: &Examined) -> Outcome {
     match examined.facts.cpu_pressure {
-        None => Unavailable("CPU pressure", "PSI is off in this kernel"),
-        Some(share) if share <= PRESSURE => InOrder("CPU pressure"),
+        None => Unavailable("cpu_pressure", "PSI is off in this kernel"),
+        Some(share) if share <= PRESSURE => InOrder("cpu_pressure"),
         Some(share) => Found(
             warning(
                 "cpu_pressure",

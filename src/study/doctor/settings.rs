@@ -8,8 +8,8 @@ use super::{Examined, note, warning};
 
 pub(super) fn battery(examined: &Examined) -> Outcome {
     match examined.facts.on_battery {
-        None => Unavailable("power supply", "no power supply is reported"),
-        Some(false) => InOrder("power supply"),
+        None => Unavailable("battery", "no power supply is reported"),
+        Some(false) => InOrder("battery"),
         Some(true) => Found(warning(
             "battery",
             7,
@@ -28,7 +28,7 @@ pub(super) fn governor(examined: &Examined) -> Outcome {
         );
     }
     if governors.iter().all(|g| g == "performance") {
-        return InOrder("frequency governor");
+        return InOrder("governor");
     }
     Found(
         warning(
@@ -87,7 +87,7 @@ pub(super) fn swap(examined: &Examined) -> Outcome {
 
 pub(super) fn smt(examined: &Examined) -> Outcome {
     if !examined.topology.has_smt() {
-        return InOrder("SMT");
+        return InOrder("smt");
     }
     let control = examined.facts.smt_control.as_deref().unwrap_or("on");
     Found(
@@ -117,7 +117,7 @@ pub(super) fn turbo(examined: &Examined) -> Outcome {
 pub(super) fn cpuset(examined: &Examined) -> Outcome {
     let (allowed, online) = (&examined.topology.allowed, &examined.topology.online);
     if online.is_subset(allowed) {
-        return InOrder("allowed CPUs");
+        return InOrder("allowed_cpus");
     }
     let by: Vec<&str> = examined
         .topology
@@ -143,34 +143,34 @@ pub(super) fn cpuset(examined: &Examined) -> Outcome {
 pub(super) fn numa_balancing(examined: &Examined) -> Outcome {
     let nodes = examined.topology.numa_nodes.len();
     match examined.facts.numa_balancing {
-        None => Unavailable("NUMA balancing", "not reported"),
+        None => Unavailable("numa_balancing", "not reported"),
         Some(true) if nodes > 1 => Found(note(
             "numa_balancing",
             4,
             "Automatic NUMA balancing moves pages during a run.",
             "For the measurement: sysctl kernel.numa_balancing=0",
         )),
-        Some(_) => InOrder("NUMA balancing"),
+        Some(_) => InOrder("numa_balancing"),
     }
 }
 
 pub(super) fn huge_pages(examined: &Examined) -> Outcome {
     match examined.facts.huge_pages.as_deref() {
-        None => Unavailable("huge pages", "not reported"),
+        None => Unavailable("huge_pages", "not reported"),
         Some("always") => Found(note(
             "huge_pages",
             2,
             "Transparent huge pages are always on: whether a run gets them depends on how fragmented memory is.",
             "If runs differ in two clear levels, try: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
         )),
-        Some(_) => InOrder("huge pages"),
+        Some(_) => InOrder("huge_pages"),
     }
 }
 
 pub(super) fn aslr(examined: &Examined) -> Outcome {
     match examined.facts.aslr {
-        None => Unavailable("address randomisation", "not reported"),
-        Some(2) => InOrder("address randomisation"),
+        None => Unavailable("aslr", "not reported"),
+        Some(2) => InOrder("aslr"),
         Some(level) => Found(
             note(
                 "aslr",
@@ -186,7 +186,7 @@ pub(super) fn aslr(examined: &Examined) -> Outcome {
 pub(super) fn isolated(examined: &Examined) -> Outcome {
     let isolated = &examined.facts.isolated;
     if isolated.is_empty() {
-        return InOrder("isolated CPUs");
+        return InOrder("isolated");
     }
     Found(
         note(
@@ -202,8 +202,8 @@ pub(super) fn isolated(examined: &Examined) -> Outcome {
 pub(super) fn perf(examined: &Examined) -> Outcome {
     let facts = &examined.facts;
     match facts.perf_paranoid {
-        None => Unavailable("performance counters", "this kernel has none"),
-        Some(level) if level <= 1 || facts.is_root => InOrder("performance counters"),
+        None => Unavailable("perf", "this kernel has none"),
+        Some(level) if level <= 1 || facts.is_root => InOrder("perf"),
         Some(level) => Found(
             note(
                 "perf",
