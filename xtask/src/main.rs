@@ -1,1 +1,58 @@
-fn main() {}
+//! What developers run: `cargo xtask COMMAND`. Continuous integration runs
+//! nothing else.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "these are scripts: they start programs, read and write files, and print"
+)]
+
+mod bench;
+mod check;
+mod demo;
+mod generated;
+mod programs;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+const USAGE: &str = "\
+Usage: cargo xtask COMMAND
+
+  demo              build pinwise and compare placements of a real program
+  check             format, lints, all tests, generated documents: what CI runs
+  bless             accept the output that tests saw as the one they expect
+  gen [--check]     write docs/cli.md, man pages and completions (or check docs)
+  capture NAME      save this machine's topology as tests/data/machines/NAME
+  bench [NAME…]     measure pinwise and its peers; writes docs/benchmarks.md
+                    (method, aa, harness, topology, record, kill, build)";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[&str]) -> Result<()> {
+    match arguments {
+        ["demo"] => demo::run(),
+        ["check"] => check::check(),
+        ["bless"] => check::bless(),
+        ["gen"] => generated::write(),
+        ["gen", "--check"] => generated::check(),
+        ["capture", name] => generated::capture(name),
+        ["bench", names @ ..] => bench::run(names),
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        other => bail!("'{}' is not a command\n\n{USAGE}", other.join(" ")),
+    }
+}

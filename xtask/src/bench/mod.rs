@@ -1,0 +1,124 @@
+//! pinwise and its peers, measured side by side in one run; the tables go to
+//! `docs/benchmarks.md`.
+//!
+//! Each benchmark writes its section to `target/bench/NAME.md`; the document is
+//! made of all sections there are, so that one can be measured again alone.
+
+mod aa;
+mod build;
+mod harness;
+mod kill;
+mod method;
+mod process;
+mod record;
+mod topology;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use serde_json::Value;
+
+use crate::programs::{output, release_binary, root, step, target};
+
+/// What a benchmark needs.
+struct Setting {
+    /// The release binary.
+    pinwise: PathBuf,
+    /// Scratch space on a disk.
+    folder: tempfile::TempDir,
+}
+
+type Benchmark = fn(&Setting) -> Result<String>;
+
+/// In the order of the document; each returns its section.
+const BENCHMARKS: [(&str, Benchmark); 7] = [
+    ("method", method::run),
+    ("aa", aa::run),
+    ("harness", harness::run),
+    ("topology", topology::run),
+    ("record", record::run),
+    ("kill", kill::run),
+    ("build", build::run),
+];
+
+const INTRODUCTION: &str = "\
+# Benchmarks
+
+`cargo xtask bench` measures pinwise and its peers in one run and writes this
+page; `cargo xtask bench NAME` measures one section again. Absolute times
+belong to the machine and the moment named under each table. Ratios were taken
+side by side, alternating, and carry over better.
+";
+
+/// Runs the named benchmarks, or all.
+pub(crate) fn run(names: &[&str]) -> Result<()> {
+    let known: Vec<&str> = BENCHMARKS.iter().map(|(name, _)| *name).collect();
+    if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
+        bail!(
+            "no benchmark is called '{unknown}'; there are {}",
+            known.join(", ")
+        );
+    }
+    let setting = Setting {
+        pinwise: release_binary()?,
+        folder: tempfile::tempdir_in(target())?,
+    };
+    let sections = target().join("bench");
+    std::fs::create_dir_all(&sections)?;
+    for (name, benchmark) in BENCHMARKS {
+        if names.is_empty() || names.contains(&name) {
+            eprintln!("xtask: benchmark {name}");
+            let text = benchmark(&setting)?;
+            let place = place(&setting.pinwise)?;
+            std::fs::write(
+                sections.join(format!("{name}.md")),
+                format!("{}\n\n{place}\n", text.trim_end()),
+            )?;
+            println!("{text}");
+        }
+    }
+    assemble(&sections)
+}
+
+fn assemble(sections: &Path) -> Result<()> {
+    let mut document = INTRODUCTION.to_owned();
+    for (name, _) in BENCHMARKS {
+        if let Ok(text) = std::fs::read_to_string(sections.join(format!("{name}.md"))) {
+            document.push('\n');
+            document.push_str(&text);
+        }
+    }
+    std::fs::write(root().join("docs/benchmarks.md"), document)?;
+    eprintln!("xtask: wrote docs/benchmarks.md");
+    Ok(())
+}
+
+/// On what, and when.
+fn place(pinwise: &Path) -> Result<String> {
+    let mut command = std::process::Command::new(pinwise);
+    let text = output(command.args(["topology", "--format", "json"]))?;
+    let record: Value = serde_json::from_str(&text)?;
+    let machine = |key: &str| record["machine"][key].as_str().unwrap_or("?").to_owned();
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split_whitespace().nth(2).unwrap_or("?").to_owned();
+    let mut date = std::process::Command::new("date");
+    let date = output(date.args(["-u", "+%F"]))?;
+    Ok(format!(
+        "Measured on {} on {} ({} CPUs, {}, Linux {}), load average {load}.",
+        date.trim(),
+        machine("cpu_model"),
+        record["counts"]["cpus"],
+        machine("hypervisor"),
+        machine("kernel"),
+    ))
+}
+
+/// Builds and runs a benchmark of the library, returning what it prints.
+fn library_benchmark(arguments: &[&str]) -> Result<String> {
+    step(&mut crate::programs::cargo(&[
+        "bench", "--locked", "--bench", "method", "--no-run",
+    ]))?;
+    let mut command =
+        crate::programs::cargo(&["bench", "--locked", "--quiet", "--bench", "method", "--"]);
+    output(command.args(arguments))
+}

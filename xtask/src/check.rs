@@ -1,0 +1,44 @@
+//! The checks that every change must pass.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::generated;
+use crate::programs::{cargo, find, step};
+
+/// Format, lints, tests, documents.
+pub(crate) fn check() -> Result<()> {
+    need_component("rustfmt", "cargo-fmt");
+    need_component("clippy", "cargo-clippy");
+    step(&mut cargo(&["fmt", "--all", "--check"]))?;
+    step(&mut cargo(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--locked",
+        "--quiet",
+        "--",
+        "-D",
+        "warnings",
+    ]))?;
+    step(cargo(&["test", "--workspace", "--locked"]).env("INSTA_UPDATE", "no"))?;
+    generated::check()?;
+    step(cargo(&["doc", "--no-deps", "--locked", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings"))?;
+    eprintln!("xtask: all checks passed; tests that could not run here are named above as SKIPPED");
+    Ok(())
+}
+
+/// Accepts new snapshots and writes the generated documents.
+pub(crate) fn bless() -> Result<()> {
+    step(cargo(&["test", "--workspace", "--locked"]).env("INSTA_UPDATE", "always"))?;
+    generated::write()
+}
+
+/// A toolchain may have been installed without it; what cannot be added is
+/// told by the step that needs it.
+fn need_component(component: &str, program: &str) {
+    if find(program).is_none() && find("rustup").is_some() {
+        let _ = step(Command::new("rustup").args(["component", "add", component]));
+    }
+}
