@@ -1,1 +1,195 @@
-//! Documents keep their promises.
+//! Documents keep their promises: what README and help show can be run, and
+//! what README prints is what comes out.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::support::{pinwise, root, texts};
+
+/// The smallest machine that hwloc could have written.
+const HWLOC_XML: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<topology version="2.0"><object type="Machine" os_index="0" cpuset="0x3" complete_cpuset="0x3" allowed_cpuset="0x3" nodeset="0x1" complete_nodeset="0x1" allowed_nodeset="0x1">
+<object type="NUMANode" os_index="0" cpuset="0x3" complete_cpuset="0x3" nodeset="0x1" complete_nodeset="0x1" local_memory="1024"/>
+<object type="Core" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1"><object type="PU" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1"/></object>
+<object type="Core" os_index="1" cpuset="0x2" complete_cpuset="0x2" nodeset="0x1" complete_nodeset="0x1"><object type="PU" os_index="1" cpuset="0x2" complete_cpuset="0x2" nodeset="0x1" complete_nodeset="0x1"/></object>
+</object></topology>
+"#;
+
+/// A folder with everything that the examples name.
+struct Stage {
+    folder: tempfile::TempDir,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let stage = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        for (name, text) in [
+            ("prog", "#!/bin/sh\nexit 0\n"),
+            ("old", "#!/bin/sh\nexit 0\n"),
+            ("new", "#!/bin/sh\nexit 0\n"),
+            ("bench", "#!/bin/sh\necho 123.5 req/s\n"),
+            ("xz", "#!/bin/sh\nexit 0\n"),
+        ] {
+            let path = stage.path(name);
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        std::fs::write(stage.path("big.tar"), "a").unwrap();
+        std::fs::write(stage.path("machine.xml"), HWLOC_XML).unwrap();
+        let readme = read("README.md");
+        let machine = blocks(&readme, "toml").next().expect("a machine");
+        std::fs::write(stage.path("machine.toml"), machine).unwrap();
+        // Something to show and export.
+        stage.run("pinwise compare --machine sim:machine.toml --seed 1 -- prog");
+        stage
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Runs one line as a shell would; standard output.
+    #[track_caller]
+    fn run(&self, line: &str) -> String {
+        let words = shell_words::split(line).unwrap();
+        let mut path = vec![self.folder.path().to_owned()];
+        path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
+        let output = pinwise(&self.path("store.db"))
+            .args(&words[1..])
+            .current_dir(self.folder.path())
+            .env("PATH", std::env::join_paths(path).unwrap())
+            .output()
+            .unwrap();
+        let (out, err) = texts(&output);
+        // A gate may close by chance; an example must not be an error.
+        let is_gate = line.contains("--fail-if-slower") && output.status.code() == Some(1);
+        assert!(output.status.success() || is_gate, "{line}: {err}");
+        out
+    }
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
+/// Fenced blocks of one language.
+fn blocks<'a>(text: &'a str, language: &'a str) -> impl Iterator<Item = &'a str> {
+    text.split("\n```")
+        .skip(1)
+        .step_by(2)
+        .filter_map(move |block| block.strip_prefix(language)?.strip_prefix('\n'))
+}
+
+/// An example as it can be run quickly, without its comment.
+fn quick(line: &str) -> String {
+    let line = line.split("  #").next().unwrap().trim();
+    let line = line.split("   #").next().unwrap().trim();
+    for command in ["compare", "aa"] {
+        let named = format!("pinwise {command} ");
+        if let Some(rest) = line.strip_prefix(&named)
+            && !line.contains("--machine")
+        {
+            return format!("pinwise {command} --max-runs 1 --warmup 0 {rest}");
+        }
+    }
+    line.to_owned()
+}
+
+#[test]
+fn readme_examples_run() {
+    let stage = Stage::new();
+    let readme = read("README.md");
+    let lines: Vec<&str> = blocks(&readme, "sh")
+        .flat_map(str::lines)
+        .filter(|line| line.starts_with("pinwise "))
+        .collect();
+    assert!(lines.len() > 10, "the examples have moved");
+    for line in lines {
+        stage.run(&quick(line));
+    }
+}
+
+#[test]
+fn readme_shows_what_comes_out() {
+    let stage = Stage::new();
+    let readme = read("README.md");
+    let mut seen = 0;
+    for block in blocks(&readme, "console") {
+        let (command, shown) = block.split_once('\n').unwrap();
+        let printed = stage.run(command.strip_prefix("$ ").unwrap());
+        let (printed, shown) = (without_id(&printed), without_id(shown));
+        assert_eq!(printed.trim_end(), shown.trim_end(), "{command}");
+        seen += 1;
+    }
+    assert!(seen > 0, "the output has moved");
+}
+
+/// Record ids are made of the time and chance.
+fn without_id(text: &str) -> String {
+    let id = regex_lite::Regex::new(r"\d{8}-\d{6}-[0-9a-f]{8}").unwrap();
+    id.replace_all(text, "ID").into_owned()
+}
+
+#[test]
+fn help_examples_run() {
+    let stage = Stage::new();
+    let mut seen = 0;
+    for command in ["", "topology", "compare", "aa", "run", "show", "export"] {
+        let help = stage.run(&format!("pinwise {command} --help"));
+        let examples = help.split("Examples:\n").nth(1).expect("examples");
+        for line in examples.lines().take_while(|line| !line.trim().is_empty()) {
+            // Ids in examples are somebody else's.
+            let line = line.trim().replace("20261121-2132", "last");
+            if line == "pinwise doctor" {
+                continue;
+            }
+            stage.run(&quick(&line));
+            seen += 1;
+        }
+    }
+    assert!(seen > 15, "{seen} examples");
+}
+
+#[test]
+fn the_reference_is_what_the_command_line_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = pinwise(&folder.path().join("store.db"))
+        .args(["generate", "reference"])
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let fresh = std::fs::read_to_string(folder.path().join("cli.md")).unwrap();
+    let kept = read("docs/cli.md");
+    assert!(fresh == kept, "docs/cli.md is old: run `cargo xtask gen`");
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut documents = vec![
+        PathBuf::from("README.md"),
+        "ARCHITECTURE.md".into(),
+        "CONTRIBUTING.md".into(),
+        "GLOSSARY.md".into(),
+    ];
+    for entry in std::fs::read_dir(root().join("docs")).unwrap() {
+        let name = entry.unwrap().file_name();
+        documents.push(Path::new("docs").join(name));
+    }
+    let link = regex_lite::Regex::new(r"\]\(([^)#]+)").unwrap();
+    for document in documents {
+        let text = read(document.to_str().unwrap());
+        for target in link.captures_iter(&text).map(|found| found[1].to_owned()) {
+            let is_elsewhere = target.contains("://");
+            let folder = document.parent().unwrap();
+            let path = root().join(folder).join(&target);
+            assert!(
+                is_elsewhere || path.exists(),
+                "{}: {target}",
+                document.display()
+            );
+        }
+    }
+}
