@@ -17,9 +17,11 @@ use super::sequential::{GroupSequential, Spending};
 use super::weights;
 
 /// Share of the error level that the design spends. The joint distribution of
-/// the looks is taken as normal; over 4,000 replays of each of two recorded
-/// series that raised the error from 0.050 to 0.053, which this takes back.
-const GUARD: f64 = 0.9;
+/// the looks is taken as normal, which is not quite true: with all of it the
+/// error came to 0.053 over 4,000 replays of recorded noise, with 0.9 of it to
+/// 0.046 over 10,000. This leaves room for recordings that nobody has seen, at
+/// the price of one point of power.
+const GUARD: f64 = 0.8;
 
 /// How blocks count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
