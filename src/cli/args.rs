@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::values::{parse_duration, parse_share};
+use super::values::{parse_count, parse_duration, parse_margin, parse_share, parse_whole};
 
 /// Finds out where threads should run, and proves it.
 #[derive(Debug, Parser)]
@@ -113,6 +113,12 @@ pub enum Command {
     /// Show how the CPUs are wired, as the system reports it
     Topology(TopologyArgs),
     /// Tell what on this machine would spoil a measurement
+    #[command(after_help = "Examples:
+  pinwise doctor
+  pinwise doctor --format json
+
+Every check comes with its evidence, its weight and what to do about it; nothing
+is changed.")]
     Doctor,
     /// Compare placements of a command, or commands, or parameters
     Compare(Box<CompareArgs>),
@@ -160,20 +166,20 @@ pub struct EffortArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub budget: Option<Duration>,
     /// Runs per arm; when many arms are screened, an average over the arms
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
     pub max_runs: Option<usize>,
     /// Go on until every interval is within ± this share, such as 0.5%
-    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    #[arg(long, value_name = "SHARE", value_parser = parse_margin)]
     pub precision: Option<f64>,
     /// Smallest effect of interest: less than this is "the same"
-    #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "1%")]
+    #[arg(long, value_name = "SHARE", value_parser = parse_margin, default_value = "1%")]
     pub min_effect: f64,
     /// Blocks thrown away at the start [default: 1, or 2 where the first was
     /// slow]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_whole::<usize>)]
     pub warmup: Option<usize>,
     /// Seed of the order of runs; repeats it [default: random, recorded]
-    #[arg(long, value_name = "SEED")]
+    #[arg(long, value_name = "SEED", value_parser = parse_whole::<u64>)]
     pub seed: Option<u64>,
     /// How blocks count: less under load (weighted), or all alike (rank)
     #[arg(long, value_enum, value_name = "SCORE", default_value = "weighted")]
@@ -220,7 +226,7 @@ pub struct WorkloadArgs {
     pub environment: Vec<String>,
     /// Fix the number of threads of OpenMP, Go, Rayon, Tokio, Java and BLAS
     /// programs, whatever CPUs they see
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
     pub threads_env: Option<usize>,
 }
 
@@ -323,10 +329,10 @@ pub struct CompareArgs {
     #[command(flatten)]
     pub results: ResultArgs,
     /// The command as one line (quotes as in a shell)
-    #[arg(value_name = "COMMAND LINE", conflicts_with = "argv")]
+    #[arg(value_name = "COMMAND LINE", conflicts_with = "argv", help_heading = None::<&'static str>)]
     pub line: Option<String>,
     /// The command with its arguments
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND", help_heading = None::<&'static str>)]
     pub argv: Vec<String>,
 }
 
@@ -340,7 +346,7 @@ Every arm is the same command at the same place: whatever differs is this
 machine's noise, and a verdict of faster or slower is a false alarm.")]
 pub struct AaArgs {
     /// How many labelled arms
-    #[arg(long, value_name = "K", default_value_t = 2)]
+    #[arg(long, value_name = "K", default_value_t = 2, value_parser = parse_count)]
     pub arms: usize,
     /// The figure to compare
     #[arg(long, value_name = "METRIC", default_value = "wall")]
@@ -358,10 +364,10 @@ pub struct AaArgs {
     #[command(flatten)]
     pub results: ResultArgs,
     /// The command as one line (quotes as in a shell)
-    #[arg(value_name = "COMMAND LINE", conflicts_with = "argv")]
+    #[arg(value_name = "COMMAND LINE", conflicts_with = "argv", help_heading = None::<&'static str>)]
     pub line: Option<String>,
     /// The command with its arguments
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND", help_heading = None::<&'static str>)]
     pub argv: Vec<String>,
 }
 
@@ -384,9 +390,15 @@ pub struct RunArgs {
 
 /// `pinwise history`
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pinwise history
+  pinwise history --limit 5 --format json
+
+`pinwise show ID` shows one of them again, `pinwise export ID` writes it in
+another format.")]
 pub struct HistoryArgs {
     /// At most so many records
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = parse_count)]
     pub limit: usize,
 }
 

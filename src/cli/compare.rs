@@ -7,6 +7,7 @@ use super::{Exit, export, open_machine, open_store, plan};
 use crate::machine::{Machine, MachineError};
 use crate::record::{Comparison, Stopped, VerdictKind};
 use crate::report;
+use crate::stats::verdict::percent;
 use crate::study::compare::{self, CompareError, Plan};
 use crate::study::noise;
 
@@ -16,9 +17,8 @@ pub(super) fn compare(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let seed = plan::seed(&args.effort);
-    let wants_counters = matches!(args.metric.as_str(), "cycles" | "instructions");
     export::check_writable(&args.results)?;
-    let mut machine = open_machine(global, seed, wants_counters)?;
+    let mut machine = open_machine(global, seed, wants_counters(&args.metric))?;
     let plan = match plan::compare(args, seed, machine.as_mut(), terminal) {
         Err(error) if is_interrupt(&error) => return Ok(Exit::Interrupted),
         planned => planned?,
@@ -35,7 +35,7 @@ pub(super) fn compare(
 pub(super) fn aa(global: &Global, args: &AaArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let seed = plan::seed(&args.effort);
     export::check_writable(&args.results)?;
-    let mut machine = open_machine(global, seed, false)?;
+    let mut machine = open_machine(global, seed, wants_counters(&args.metric))?;
     let plan = plan::aa(args, seed, machine.as_mut(), terminal)?;
     let (record, is_stored) = carry_out(global, &plan, machine.as_mut(), terminal)?;
     finish(&record, &args.results, terminal)?;
@@ -43,6 +43,10 @@ pub(super) fn aa(global: &Global, args: &AaArgs, terminal: &Terminal) -> anyhow:
         Exit::Done if !is_stored => Exit::Error,
         other => other,
     })
+}
+
+fn wants_counters(metric: &str) -> bool {
+    matches!(metric, "cycles" | "instructions")
 }
 
 fn is_interrupt(error: &anyhow::Error) -> bool {
@@ -64,8 +68,13 @@ fn carry_out(
     let mut watch = Watch::new(store, terminal);
     let record = match compare::run(plan, machine, &mut watch) {
         Ok(record) => record,
-        Err(CompareError::Plan(error)) => return Err(error.into()),
-        Err(CompareError::Machine(error)) => return Err(error.into()),
+        Err(error) => {
+            watch.abandon();
+            return Err(match error {
+                CompareError::Plan(error) => error.into(),
+                CompareError::Machine(error) => error.into(),
+            });
+        }
     };
     let record = if plan.study == "aa" {
         noise::conclude(record)
@@ -107,9 +116,11 @@ fn gates(record: &Comparison, args: &CompareArgs, terminal: &Terminal) -> Exit {
             .find(|c| c.verdict == "slower" && c.ratio > 1.0 + limit);
         if let Some(contrast) = slower {
             terminal.warn(&format!(
-                "--fail-if-slower {:.1}%: {}",
-                100.0 * limit,
-                contrast.sentence
+                "--fail-if-slower {}: {} is typically {} above {}.",
+                percent(limit),
+                contrast.arm,
+                percent(contrast.ratio - 1.0),
+                contrast.baseline
             ));
             return Exit::GateFailed;
         }

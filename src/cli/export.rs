@@ -55,7 +55,7 @@ pub(super) fn results(record: &Comparison, args: &ResultArgs) -> anyhow::Result<
 }
 
 /// Files that shall be written can be: told before an hour of measuring, not
-/// after.
+/// after. None is left behind, since there may be no result.
 pub(super) fn check_writable(args: &ResultArgs) -> anyhow::Result<()> {
     let files = [
         ("--export-json", &args.export_json),
@@ -65,11 +65,16 @@ pub(super) fn check_writable(args: &ResultArgs) -> anyhow::Result<()> {
     ];
     for (option, path) in files {
         let Some(path) = path else { continue };
+        let is_new = !path.exists();
         std::fs::OpenOptions::new()
             .append(true)
             .create(true)
             .open(path)
             .with_context(|| format!("{option} {}", path.display()))?;
+        if is_new {
+            #[expect(clippy::disallowed_methods, reason = "cli made it a moment ago")]
+            std::fs::remove_file(path).with_context(|| format!("{option} {}", path.display()))?;
+        }
     }
     Ok(())
 }

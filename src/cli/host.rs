@@ -57,8 +57,7 @@ fn of_machine(global: &Global) -> anyhow::Result<(Topology, Vec<Warning>)> {
     if global.machine == "local" {
         return Ok(linux::discover()?);
     }
-    let mut machine = SimulatedMachine::open(simulated(global)?, 0)
-        .with_context(|| format!("--machine {}", global.machine))?;
+    let mut machine = SimulatedMachine::open(simulated(global)?, 0).context("--machine")?;
     Ok(machine.topology()?)
 }
 
@@ -105,6 +104,8 @@ fn explain(name: &str, topology: &Topology, terminal: &Terminal) -> anyhow::Resu
             "numa_nodes": realised.used.numa_nodes,
             "llcs": realised.used.llcs,
             "cores": realised.used.cores,
+            "memory": realised.memory.as_ref().map(|memory| memory.policy.name()),
+            "memory_nodes": realised.memory.as_ref().map(|memory| &memory.nodes),
             "equivalents": equivalents,
         }))?;
     } else {

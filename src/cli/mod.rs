@@ -19,7 +19,7 @@ mod watch;
 use std::ffi::OsString;
 
 use anyhow::Context;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 pub use args::Cli;
 pub use exit::Exit;
@@ -52,14 +52,17 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
 fn usage(error: &clap::Error) -> Exit {
     use clap::error::ErrorKind;
     let kind = error.kind();
-    let is_long = kind == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
-    if !error.use_stderr() || is_long {
+    if !error.use_stderr() {
         let _ = error.print();
-        return if error.use_stderr() {
-            Exit::Error
-        } else {
-            Exit::Done
-        };
+        return Exit::Done;
+    }
+    // One and the same, but for an option that is set in the environment.
+    if matches!(
+        kind,
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand
+    ) {
+        Terminal::plain().help(&Cli::command().render_help().to_string());
+        return Exit::Error;
     }
     let text = error.to_string();
     let parts: Vec<&str> = text
@@ -68,7 +71,8 @@ fn usage(error: &clap::Error) -> Exit {
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
         .filter(|line| !line.is_empty())
         .collect();
-    let line = parts.join("; ");
+    // What is missing or possible stands in lines of its own.
+    let line = parts.join("; ").replace(":; ", ": ");
     Terminal::plain().error(line.strip_prefix("error: ").unwrap_or(&line));
     Exit::Error
 }
@@ -98,8 +102,7 @@ fn open_machine(
         return Ok(Box::new(LinuxMachine::open(insist_on_cycles)?));
     }
     let description = simulated(global)?;
-    let machine = SimulatedMachine::open(description, seed)
-        .with_context(|| format!("--machine {}", global.machine))?;
+    let machine = SimulatedMachine::open(description, seed).context("--machine")?;
     Ok(Box::new(machine))
 }
 

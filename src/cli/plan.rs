@@ -11,6 +11,7 @@ use crate::machine::linux::{random_seed, time_of_day};
 use crate::machine::{Machine, Output, Request};
 use crate::placement::{Placement, Realised, defaults, merge_equivalent};
 use crate::stats::confirm::Score;
+use crate::stats::verdict::count;
 use crate::study::compare::{ArmPlan, Plan, RunFailure, Tuning};
 use crate::topology::Topology;
 use crate::workload::{Command, Metric, SuccessRule, Sweep, Workload};
@@ -38,6 +39,7 @@ pub(super) fn compare(
     terminal: &Terminal,
 ) -> anyhow::Result<Plan> {
     let metric: Metric = args.metric.parse().context("--metric")?;
+    let output = output(&args.workload, &metric)?;
     let candidates = candidates(args)?;
     for candidate in &candidates {
         warn_of_shell_characters(&candidate.command, &args.workload, terminal);
@@ -55,9 +57,10 @@ pub(super) fn compare(
     let baseline = baseline(args, &arms)?;
     if args.placebo {
         arms.push(placebo(&arms[baseline]));
+        make_unique(&mut arms);
     }
-    let output = output(&args.workload, &metric, &arms)?;
     Ok(Plan {
+        placebo: args.placebo.then(|| arms.len() - 1),
         arms,
         baseline,
         metric,
@@ -81,6 +84,7 @@ pub(super) fn aa(
     if !(2..=26).contains(&args.arms) {
         bail!("--arms {}: from 2 to 26 arms can be labelled", args.arms);
     }
+    let output = output(&args.workload, &metric)?;
     let command = one_command(args.line.as_deref(), &args.argv, &args.workload)?;
     warn_of_shell_characters(&command, &args.workload, terminal);
     let placement: Placement = args.place.parse().context("--place")?;
@@ -97,7 +101,6 @@ pub(super) fn aa(
             is_default: label == 'A',
         })
         .collect();
-    let output = output(&args.workload, &metric, &arms)?;
     Ok(Plan {
         arms,
         metric,
@@ -130,6 +133,7 @@ fn named() -> Plan {
         id: format!("{date}-{time}-{:08x}", random_seed() & 0xffff_ffff),
         started,
         tags: Vec::new(),
+        placebo: None,
     }
 }
 
@@ -169,7 +173,7 @@ fn one_command(
     match (line, argv) {
         (Some(line), _) => parse_line(line, args),
         (None, []) => {
-            bail!("there is no command; write it after --, as in: pinwise compare -- prog")
+            bail!("there is no command; write it last, after --, as in: -- ./prog")
         }
         (None, argv) if args.shell.is_some() => parse_line(&argv.join(" "), args),
         (None, argv) => Ok(Command::from_argv(argv.to_vec())?),
@@ -182,13 +186,7 @@ fn candidates(args: &CompareArgs) -> anyhow::Result<Vec<Candidate>> {
         .iter()
         .map(|text| text.parse().context("--parameter"))
         .collect::<anyhow::Result<_>>()?;
-    if args.names.len() > args.commands.len() {
-        bail!(
-            "--name stands {} times, --command {} times",
-            args.names.len(),
-            args.commands.len()
-        );
-    }
+    check_names(&args.names, args.commands.len())?;
     let mut lines: Vec<(Option<String>, String)> = args
         .commands
         .iter()
@@ -226,6 +224,22 @@ fn candidates(args: &CompareArgs) -> anyhow::Result<Vec<Candidate>> {
         }
     }
     Ok(candidates)
+}
+
+fn check_names(names: &[String], commands: usize) -> anyhow::Result<()> {
+    if names.len() > commands {
+        bail!(
+            "{} for {}: --name names the --command at the same position",
+            count(names.len(), "name"),
+            count(commands, "command")
+        );
+    }
+    for (index, name) in names.iter().enumerate() {
+        if names[..index].contains(name) {
+            bail!("--name '{name}' stands twice; every arm needs a name of its own");
+        }
+    }
+    Ok(())
 }
 
 fn warn_of_shell_characters(command: &Command, args: &WorkloadArgs, terminal: &Terminal) {
@@ -326,8 +340,9 @@ fn placements(
     let merged = merge_equivalent(realised);
     for (first, twins) in merged.iter().filter(|(_, twins)| !twins.is_empty()) {
         terminal.note(&format!(
-            "{} stands for the same CPUs as {} here: merged.",
+            "{} {} for the same CPUs as {} here: merged.",
             twins.join(", "),
+            if twins.len() == 1 { "stands" } else { "stand" },
             first.placement
         ));
     }
@@ -375,13 +390,8 @@ fn arms(
                 (Some(name), 2.., _) => format!("{name} @ {placement}"),
                 _ => placement,
             };
-            let twins = arms.iter().filter(|arm| arm.name == name).count();
             arms.push(ArmPlan {
-                name: if twins == 0 {
-                    name
-                } else {
-                    format!("{name} ({})", twins + 1)
-                },
+                name,
                 workload: workload.clone(),
                 is_default: candidates.len() == 1 && place.placement == Placement::os_default(),
                 place: place.clone(),
@@ -393,7 +403,7 @@ fn arms(
     arms
 }
 
-/// `(2)` may itself be taken where names repeat in odd ways.
+/// The second of a name becomes `NAME (2)`, unless that is taken as well.
 fn make_unique(arms: &mut [ArmPlan]) {
     for index in 1..arms.len() {
         let mut number = 2;
@@ -429,8 +439,7 @@ fn placebo(baseline: &ArmPlan) -> ArmPlan {
     }
 }
 
-fn output(args: &WorkloadArgs, metric: &Metric, arms: &[ArmPlan]) -> anyhow::Result<Output> {
-    debug_assert!(!arms.is_empty());
+fn output(args: &WorkloadArgs, metric: &Metric) -> anyhow::Result<Output> {
     let wanted = match args.output.as_str() {
         "discard" => Output::Discard,
         "inherit" => Output::Inherit,

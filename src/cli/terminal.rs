@@ -87,6 +87,11 @@ impl Terminal {
         self.to_stderr(&format!("{mark} {}\n", visible_lines(sentence)));
     }
 
+    /// Help that nobody asked for, in place of an error.
+    pub(super) fn help(self, text: &str) {
+        self.to_stderr(text);
+    }
+
     fn to_stderr(self, text: &str) {
         // Nobody is left to be told if this fails.
         let _ = io::stderr().lock().write_all(text.as_bytes());

@@ -1,5 +1,6 @@
 //! Numbers as people write them on the command line.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 /// Reads `500ms`, `30s`, `2m`, `1h30m`.
@@ -28,6 +29,29 @@ pub(super) fn parse_share(text: &str) -> Result<f64, String> {
         return Err(format!("write {text}% for {text} per cent"));
     }
     Ok(value / scale)
+}
+
+/// Reads a share that an effect or an interval can have: above 0, below 1.
+pub(super) fn parse_margin(text: &str) -> Result<f64, String> {
+    let share = parse_share(text)?;
+    if share > 0.0 && share < 1.0 {
+        return Ok(share);
+    }
+    Err("it must lie between 0 and 100 %".to_owned())
+}
+
+/// Reads a number of things: a whole number from 1.
+pub(super) fn parse_count(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count) if count > 0 => Ok(count),
+        _ => Err("write a whole number, at least 1".to_owned()),
+    }
+}
+
+/// Reads a whole number.
+pub(super) fn parse_whole<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse()
+        .map_err(|_| "write a whole number, not below 0".to_owned())
 }
 
 /// Reads `NAME=VALUE`.
@@ -62,6 +86,20 @@ mod tests {
     }
 
     #[test]
+    fn margins_and_whole_numbers() {
+        assert!(parse_margin("1%").is_ok());
+        for bad in ["0%", "0", "100%", "250 %"] {
+            assert!(parse_margin(bad).unwrap_err().contains("between"), "{bad}");
+        }
+        assert_eq!(parse_whole::<usize>("20"), Ok(20));
+        assert_eq!(parse_count("20"), Ok(20));
+        assert!(parse_count("0").is_err());
+        for bad in ["", "x", "1.5", "-1", "99999999999999999999999"] {
+            assert!(parse_whole::<usize>(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
     fn times() {
         assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(parse_duration("1h30m"), Ok(Duration::from_secs(5400)));
@@ -76,6 +114,17 @@ mod tests {
             let _ = parse_duration(&text);
             let _ = parse_share(&text);
             let _ = parse_variable(&text);
+            let _ = (parse_margin(&text), parse_whole::<usize>(&text));
+        }
+
+        #[test]
+        fn printed_values_are_read(millis in 1u64..10_000_000, share in 0.0f64..1.0, name in "[A-Z_]{1,8}", value in "[ -~]{0,8}") {
+            let time = Duration::from_millis(millis);
+            prop_assert_eq!(parse_duration(&humantime::format_duration(time).to_string()), Ok(time));
+            prop_assert_eq!(parse_share(&share.to_string()), Ok(share));
+            let percent = format!("{} %", 100.0 * share);
+            prop_assert!((parse_share(&percent).unwrap() - share).abs() < 1e-12);
+            prop_assert_eq!(parse_variable(&format!("{name}={value}")), Some((name, value)));
         }
     }
 }

@@ -9,8 +9,10 @@ use crate::study::compare::{Observer, Progress};
 /// The observer of `compare` and `aa`.
 pub(super) struct Watch<'a> {
     store: Option<Store>,
-    /// A store that failed once is not written again.
+    /// A store that failed once is not written again before the end.
     failure: Option<String>,
+    has_runs: bool,
+    begun: Option<String>,
     progress: Option<ProgressLine>,
     terminal: &'a Terminal,
 }
@@ -20,6 +22,8 @@ impl<'a> Watch<'a> {
         Self {
             store,
             failure: None,
+            has_runs: false,
+            begun: None,
             progress: terminal.shows_progress().then(ProgressLine::new),
             terminal,
         }
@@ -27,14 +31,29 @@ impl<'a> Watch<'a> {
 
     /// Writes the finished record; false where anything could not be stored.
     pub(super) fn close(mut self, record: &Comparison) -> bool {
-        self.write(|store| store.finish(record));
-        let Some(reason) = &self.failure else {
+        // It may have been locked for a moment only, or the disk full.
+        let Some(Err(error)) = self.store.as_mut().map(|store| store.finish(record)) else {
+            if self.failure.is_some() {
+                self.terminal.note("The record is stored after all.");
+            }
             return true;
         };
         self.terminal.error(&format!(
-            "{reason}; the results below are complete, keep them with --format json or --export-json"
+            "{error}; the results below are complete, keep them with --format json or --export-json"
         ));
         false
+    }
+
+    /// The experiment ended by an error: of one that measured nothing no trace
+    /// is kept, and the runs of any other stay as those of one cut off.
+    pub(super) fn abandon(mut self) {
+        if let Some(line) = &mut self.progress {
+            line.finish();
+        }
+        if let (Some(store), Some(id), false) = (&mut self.store, &self.begun, self.has_runs) {
+            // What cannot be taken back shows as cut off, which it is.
+            let _ = store.withdraw(id);
+        }
     }
 
     fn write(&mut self, write: impl FnOnce(&mut Store) -> Result<(), crate::store::StoreError>) {
@@ -60,10 +79,12 @@ impl<'a> Watch<'a> {
 impl Observer for Watch<'_> {
     fn begin(&mut self, record: &Comparison) {
         self.write(|store| store.begin(record));
+        self.begun = Some(record.id.clone());
     }
 
     fn run(&mut self, arm: usize, run: &RunRecord) {
         self.write(|store| store.add_run(arm, run));
+        self.has_runs = true;
     }
 
     fn progress(&mut self, progress: &Progress<'_>) {

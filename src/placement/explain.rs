@@ -4,7 +4,35 @@
 //! setting does more (OpenMP and likwid bind thread by thread), the note says
 //! so.
 
-use super::{MemoryPolicy, Realised};
+use super::{MemoryPolicy, Placement, Realised, Wish};
+use crate::topology::CpuSet;
+
+/// What a placement asks for, as a sentence.
+#[must_use]
+pub fn meaning(placement: &Placement) -> String {
+    let text = match &placement.wish {
+        Wish::OsDefault => "All allowed CPUs, left to the scheduler".to_owned(),
+        Wish::Compact => "CPUs side by side: the siblings of a core first".to_owned(),
+        Wish::OnePerCore => "One CPU of each core".to_owned(),
+        Wish::OnePerLlc => "One CPU of each last-level cache".to_owned(),
+        Wish::OnePerNuma => "One CPU of each NUMA node".to_owned(),
+        Wish::Spread => "CPUs as far apart as possible".to_owned(),
+        Wish::Balanced => "Neighbouring cores, each used once before any second sibling".to_owned(),
+        Wish::PCores => "All CPUs of the fastest kind of core".to_owned(),
+        Wish::ECores => "All CPUs of the slowest kind of core".to_owned(),
+        Wish::One(level, index) => {
+            format!("All CPUs of {} {index}", level.noun())
+        }
+        Wish::Cpus(_) => "The CPUs listed".to_owned(),
+        Wish::Mask(_) => "The CPUs of the mask".to_owned(),
+        Wish::Shape(_) => "So many units of each level, spread over the machine".to_owned(),
+    };
+    match placement.count {
+        None => format!("{text}."),
+        Some(1) => format!("{text}; the first CPU of these."),
+        Some(count) => format!("{text}; the first {count} CPUs of these."),
+    }
+}
 
 /// One tool's way of saying it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,12 +51,6 @@ pub struct Equivalent {
 pub fn equivalents(realised: &Realised) -> Vec<Equivalent> {
     let list = realised.cpus.to_string();
     let mask = realised.cpus.to_mask();
-    let places: Vec<String> = realised
-        .cpus
-        .iter()
-        .map(|cpu| format!("{{{cpu}}}"))
-        .collect();
-    let by_one: Vec<String> = realised.cpus.iter().map(|cpu| cpu.to_string()).collect();
     let plain = |tool, setting| Equivalent {
         tool,
         setting,
@@ -52,14 +74,14 @@ pub fn equivalents(realised: &Realised) -> Vec<Equivalent> {
         },
         Equivalent {
             tool: "likwid",
-            setting: format!("likwid-pin -c {} COMMAND", by_one.join(",")),
+            setting: format!("likwid-pin -c {list} COMMAND"),
             note: Some("binds one thread to one CPU, in this order"),
         },
         Equivalent {
             tool: "OpenMP",
             setting: format!(
                 "OMP_PLACES={} OMP_PROC_BIND=close COMMAND",
-                places.join(",")
+                omp_places(&realised.cpus)
             ),
             note: Some(
                 "binds one thread to one CPU; with taskset alone the threads share the CPUs",
@@ -72,6 +94,34 @@ pub fn equivalents(realised: &Realised) -> Vec<Equivalent> {
         },
     ]
 }
+
+/// Places of one CPU each, even steps written as OpenMP's `{first}:count:step`.
+fn omp_places(cpus: &CpuSet) -> String {
+    let cpus: Vec<usize> = cpus.iter().collect();
+    let mut places: Vec<String> = Vec::new();
+    let mut rest = cpus.as_slice();
+    while let [first, tail @ ..] = rest {
+        let step = tail.first().map_or(1, |next| next - first);
+        let pairs = rest.windows(2);
+        let run = 1 + pairs.take_while(|pair| pair[1] - pair[0] == step).count();
+        if run < SHORTEST_RUN {
+            places.push(format!("{{{first}}}"));
+            rest = tail;
+        } else {
+            let step = if step == 1 {
+                String::new()
+            } else {
+                format!(":{step}")
+            };
+            places.push(format!("{{{first}}}:{run}{step}"));
+            rest = &rest[run..];
+        }
+    }
+    places.join(",")
+}
+
+/// Fewer places in even steps are clearer one by one.
+const SHORTEST_RUN: usize = 4;
 
 /// The command line that applies a placement with `taskset`, or with
 /// `numactl` where it has a memory policy.

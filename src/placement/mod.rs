@@ -22,7 +22,7 @@ use std::fmt;
 use crate::topology::{CpuSet, Level};
 
 pub use defaults::defaults;
-pub use explain::{Equivalent, equivalents, taskset_line};
+pub use explain::{Equivalent, equivalents, meaning, taskset_line};
 pub use parse::ParseError;
 pub use realise::{MemoryBinding, RealiseError, Realised, UsedUnits, merge_equivalent};
 

@@ -52,12 +52,12 @@ pub enum ParseError {
         reason: String,
     },
     /// The CPU list or mask cannot be read.
-    #[error("'{text}': {source}")]
+    #[error("'{text}': {reason}")]
     Cpus {
         /// The whole placement.
         text: String,
         /// Why.
-        source: CpuSetError,
+        reason: CpuSetError,
     },
     /// `/bound`, one thread to one CPU.
     #[error(
@@ -144,9 +144,9 @@ fn parse_wish(text: &str, head: &str) -> Result<Wish, ParseError> {
         Some((name, value)) => (name, Some(value)),
         None => (head, None),
     };
-    let cpus = |source| ParseError::Cpus {
+    let cpus = |reason| ParseError::Cpus {
         text: text.to_owned(),
-        source,
+        reason,
     };
     match (name, value) {
         ("cpu" | "cpus", Some(list)) => {

@@ -81,6 +81,8 @@ fn what_cannot_be_had_is_refused() {
     refused(TWO_SOCKETS, "compact/bound", "/bound");
     refused(TWO_SOCKETS, "compact/mem=far", "/mem=far");
     refused(TWO_SOCKETS, "one-llc:4", "asks for 5 LLCs");
+    let largest = format!("one-llc:{}", usize::MAX);
+    refused(TWO_SOCKETS, &largest, "this machine lets it use 4");
     refused(TWO_SOCKETS, "one-llc:x", "index of the unit");
     refused(TWO_SOCKETS, "p-cores", "reports no kinds of core");
     refused(
@@ -207,6 +209,24 @@ fn other_tools_words() {
         "OMP_PLACES={0},{2} OMP_PROC_BIND=close COMMAND"
     );
     assert_eq!(taskset_line(&realised, "x"), "numactl -C 0,2 --membind=0 x");
+}
+
+#[test]
+fn openmp_places_in_even_steps() {
+    let topology = Topology::from_synthetic("core:16 pu:2").unwrap();
+    let places = |placement: &str| {
+        let placement: Placement = placement.parse().unwrap();
+        let realised = placement.realise(&topology).unwrap();
+        let setting = equivalents(&realised).swap_remove(4).setting;
+        setting
+            .replace("OMP_PLACES=", "")
+            .replace(" OMP_PROC_BIND=close COMMAND", "")
+    };
+    assert_eq!(places("os-default"), "{0}:32");
+    assert_eq!(places("one-per-core"), "{0}:16:2");
+    assert_eq!(places("cpu:3"), "{3}");
+    assert_eq!(places("cpu:0,1,2"), "{0},{1},{2}");
+    assert_eq!(places("cpu:0,2-6,8,10,12"), "{0},{2}:5,{8},{10},{12}");
 }
 
 fn any_placement() -> impl Strategy<Value = String> {

@@ -97,3 +97,6 @@ pub fn read<T: serde::de::DeserializeOwned>(
     }
     Ok(serde_json::from_value(value)?)
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

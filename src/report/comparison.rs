@@ -2,7 +2,7 @@
 
 use super::style::{self, Palette, paragraph, quantity, shortened, table};
 use crate::record::{Arm, Comparison, ContrastRecord, Finding, Severity, Stopped, VerdictKind};
-use crate::stats::verdict::duration;
+use crate::stats::verdict::{count, duration};
 use std::time::Duration;
 
 /// Longest name in the table.
@@ -17,7 +17,10 @@ pub fn comparison(record: &Comparison, palette: Palette) -> String {
     text.push_str(&arms_table(record));
     text.push('\n');
     text.push_str(&verdict(record, palette));
-    text.push_str(&contrasts(record));
+    if !record.contrasts.is_empty() {
+        text.push('\n');
+        text.push_str(&contrasts(record));
+    }
     text.push_str(&findings(&record.findings, palette));
     text.push('\n');
     text.push_str(&palette.faint(&method(record)));
@@ -34,11 +37,11 @@ fn heading(record: &Comparison, palette: Palette) -> String {
         .filter(|_| !record.host.simulated);
     let counts = &record.host.counts;
     let place = format!(
-        "{}{} · {} CPUs, {} cores · metric: {}",
+        "{}{} · {}, {} · metric: {}",
         record.host_name(),
         model.map_or_else(String::new, |model| format!(" · {model}")),
-        counts.cpus,
-        counts.cores,
+        count(counts.cpus, "CPU"),
+        count(counts.cores, "core"),
         record.metric.name
     );
     format!("{title}\n{}\n", shortened(&place, super::WIDTH))
@@ -81,7 +84,11 @@ fn row(record: &Comparison, arm: &Arm) -> Vec<String> {
         .as_ref()
         .map_or_else(|| "–".to_owned(), |s| format!("{:.1} %", 100.0 * s.cv));
     let (ratio, interval, verdict) = match contrast {
-        Some(c) => (format!("{:.3}", c.ratio), interval(c), c.verdict.clone()),
+        Some(c) => (
+            format!("{:.3}", c.ratio),
+            interval(c),
+            verdict_word(record, c).to_owned(),
+        ),
         None if arm.invalid.is_some() => ("–".to_owned(), "–".to_owned(), "failed".to_owned()),
         None if arm.name == record.baseline => {
             ("1".to_owned(), String::new(), "baseline".to_owned())
@@ -97,6 +104,19 @@ fn row(record: &Comparison, arm: &Arm) -> Vec<String> {
         spread,
         verdict,
     ]
+}
+
+/// The verdict in the metric's words, as its sentence has it.
+pub(super) fn verdict_word<'a>(record: &Comparison, contrast: &'a ContrastRecord) -> &'a str {
+    let name = record.metric.name.as_str();
+    let is_own = name.starts_with("regex:") || name.starts_with("json:");
+    match contrast.verdict.as_str() {
+        "faster" if name == "max-rss" => "smaller",
+        "slower" if name == "max-rss" => "larger",
+        "faster" if is_own => "better",
+        "slower" if is_own => "worse",
+        other => other,
+    }
 }
 
 fn interval(contrast: &ContrastRecord) -> String {
@@ -115,11 +135,18 @@ fn verdict(record: &Comparison, palette: Palette) -> String {
     };
     let mut text = format!("{painted}\n");
     if !record.verdict.advice.is_empty() {
-        text.push_str(&paragraph("→ ", "  ", &record.verdict.advice));
+        text.push_str(&advice(&record.verdict.advice));
         text.push('\n');
     }
-    text.push('\n');
     text
+}
+
+/// A command to run stays on its line, however long, so that it can be copied.
+fn advice(text: &str) -> String {
+    if text.starts_with("Run: ") {
+        return format!("→ {}", style::visible(text));
+    }
+    paragraph("→ ", "  ", text)
 }
 
 fn contrasts(record: &Comparison) -> String {
@@ -127,7 +154,8 @@ fn contrasts(record: &Comparison) -> String {
         .contrasts
         .iter()
         .map(|contrast| {
-            let mut line = contrast.sentence.clone();
+            // Names may hold line breaks.
+            let mut line = style::visible(&contrast.sentence);
             if let Some(ratio) = contrast.cpu_time_ratio
                 && record.metric.name == "wall"
             {
@@ -162,7 +190,8 @@ pub(super) fn findings(findings: &[Finding], palette: Palette) -> String {
 }
 
 fn method(record: &Comparison) -> String {
-    let per_block = record.contrasts.len() + 1;
+    let runs = count(record.contrasts.len() + 1, "run");
+    let blocks = count(record.blocks, "block");
     let stopped = match record.stopped {
         Some(Stopped::Precision) => "stopped when every question was answered",
         Some(Stopped::Budget) => "stopped at the end of the time",
@@ -171,20 +200,26 @@ fn method(record: &Comparison) -> String {
         Some(Stopped::Failed) => "stopped because arms failed",
         None => "cut off",
     };
+    let (id, spent) = (style::visible(&record.id), elapsed(record));
+    if record.blocks == 0 {
+        let line = format!("No whole block, {spent}; {stopped}. Record {id}.");
+        return paragraph("", "", &line);
+    }
     let screening = if record.plan.screened_arms > 0 {
         format!(" after screening {} arms", record.plan.screened_arms)
     } else {
         String::new()
     };
     let line = format!(
-        "{} blocks of {per_block} runs in random order (seed {}){screening}, {} warm-up, {}; {stopped}. False claims over all arms and looks: at most {:.0} %. {} Record {}.",
-        record.blocks,
+        "{blocks} of {runs} in random order (seed {}){screening}, {} warm-up, {spent}; {stopped}. False claims over all arms and looks: at most {:.0} %. {} Record {id}.",
         record.seed,
         record.plan.warmup_blocks,
-        duration(Duration::try_from_secs_f64(record.elapsed_s).unwrap_or_default()),
         100.0 * record.plan.alpha,
         record.verdict.condition,
-        style::visible(&record.id),
     );
     paragraph("", "", &line)
+}
+
+fn elapsed(record: &Comparison) -> String {
+    duration(Duration::try_from_secs_f64(record.elapsed_s).unwrap_or_default())
 }

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::comparison::verdict_word;
 use super::style::{quantity, visible};
 use crate::record::{Comparison, RunRecord};
 
@@ -98,7 +99,7 @@ pub fn markdown(record: &Comparison) -> String {
                     (Some(low), Some(high)) => format!("{low:.4}–{high:.4}"),
                     _ => "–".to_owned(),
                 },
-                c.verdict.clone(),
+                verdict_word(record, c).to_owned(),
             ),
             None if arm.name == record.baseline => {
                 ("1".to_owned(), String::new(), "baseline".to_owned())
@@ -111,9 +112,11 @@ pub fn markdown(record: &Comparison) -> String {
             None => ("–".to_owned(), "–".to_owned(), "failed".to_owned()),
         };
         text.push_str(&format!(
-            "| {} | {} | {typical} | {ratio} | {interval} | {verdict} |\n",
+            "| {} | {} | {} | {ratio} | {interval} | {} |\n",
             cell(&arm.name),
-            cell(&arm.cpus)
+            cell(&arm.cpus),
+            cell(&typical),
+            cell(&verdict)
         ));
     }
     text.push_str(&format!("\n{}\n", visible(&record.verdict.sentence)));

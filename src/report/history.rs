@@ -1,7 +1,7 @@
 //! The list of stored records, as text.
 
 use super::WIDTH;
-use super::style::{paragraph, shortened};
+use super::style::{paragraph, shortened, visible};
 
 /// One entry of the history.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ pub fn history(lines: &[Line<'_>]) -> String {
         .map(|line| {
             format!(
                 "{}  {:<10}  {}\n{}\n",
-                line.id,
+                visible(line.id),
                 shortened(line.host, 10),
                 shortened(line.title, WIDTH - line.id.len().min(30) - 14),
                 paragraph("    ", "    ", line.verdict)

@@ -1,38 +1,49 @@
 //! What a placement is, and what other tools call it.
 
-use super::style::{Palette, paragraph, visible};
-use crate::placement::{Realised, equivalents};
+use super::style::{Palette, cpu_noun, paragraph, visible};
+use crate::placement::{MemoryPolicy, Realised, equivalents, meaning};
+use crate::stats::verdict::count;
 
 /// A placement explained for a terminal.
 #[must_use]
 pub fn explain(realised: &Realised, palette: Palette) -> String {
     let used = &realised.used;
-    let plural = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
     let mut parts = vec![
-        plural(used.packages, "package"),
-        plural(used.numa_nodes, "NUMA node"),
+        count(used.packages, "package"),
+        count(used.numa_nodes, "NUMA node"),
     ];
     if used.llcs > 0 {
-        parts.push(plural(used.llcs, "last-level cache"));
+        parts.push(count(used.llcs, "last-level cache"));
     }
-    parts.push(plural(used.cores, "core"));
-    parts.push(plural(used.cpus, "CPU"));
+    parts.push(count(used.cores, "core"));
+    parts.push(count(used.cpus, "CPU"));
     let mut text = format!(
-        "{}\nCPUs {} (mask {})\n{}\n",
+        "{}\n{}\n\n{} {} (mask {})\n{}\n",
         palette.strong(&visible(&realised.placement.to_string())),
+        paragraph("", "", &meaning(&realised.placement)),
+        cpu_noun(used.cpus),
         realised.cpus,
         realised.cpus.to_mask(),
         paragraph("uses ", "  ", &parts.join(", "))
     );
     if let Some(memory) = &realised.memory {
         let nodes: Vec<String> = memory.nodes.iter().map(usize::to_string).collect();
-        text.push_str(&format!(
-            "memory policy {} on nodes {}\n",
-            memory.policy.name(),
-            nodes.join(",")
-        ));
+        text.push_str(&match memory.policy {
+            MemoryPolicy::Local => "memory policy local: the node of whoever asks\n".to_owned(),
+            policy => format!(
+                "memory policy {} on {} {}\n",
+                policy.name(),
+                if nodes.len() == 1 { "node" } else { "nodes" },
+                nodes.join(",")
+            ),
+        });
     }
-    text.push_str("All threads share these CPUs.\n\n");
+    let shared = if used.cpus == 1 {
+        "this CPU"
+    } else {
+        "these CPUs"
+    };
+    text.push_str(&format!("All threads share {shared}.\n\nIn other tools:\n"));
     for equivalent in equivalents(realised) {
         text.push_str(&format!("{:<8} {}\n", equivalent.tool, equivalent.setting));
         if let Some(note) = equivalent.note {

@@ -78,7 +78,8 @@ pub(super) fn visible_lines(text: &str) -> String {
     lines.join("\n")
 }
 
-/// A paragraph within the width, its further lines indented.
+/// A paragraph within the width, its further lines indented. A number stays
+/// with its unit.
 pub(super) fn paragraph(first: &str, rest: &str, text: &str) -> String {
     let options = textwrap::Options::new(WIDTH)
         .initial_indent(first)
@@ -88,13 +89,39 @@ pub(super) fn paragraph(first: &str, rest: &str, text: &str) -> String {
     let lines: Vec<String> = visible_lines(text)
         .lines()
         .flat_map(|line| {
-            textwrap::wrap(line, &options)
+            textwrap::wrap(&with_units_glued(line), &options)
                 .into_iter()
-                .map(std::borrow::Cow::into_owned)
+                .map(|line| line.replace(GLUE, " "))
                 .collect::<Vec<String>>()
         })
         .collect();
     lines.join("\n")
+}
+
+/// A space that lines are not broken at: a private character, so that no-break
+/// spaces of the text's own stay what they are.
+const GLUE: char = '\u{e000}';
+
+/// `4.2 %`, `12 blocks`, `3 min`: read as one word, so never on two lines.
+fn with_units_glued(line: &str) -> String {
+    let mut glued = String::with_capacity(line.len());
+    let mut before = ' ';
+    let mut rest = line.chars().peekable();
+    while let Some(c) = rest.next() {
+        let starts_unit = rest.peek().is_some_and(|&n| n == '%' || n.is_alphabetic());
+        if c == ' ' && before.is_ascii_digit() && starts_unit {
+            glued.push(GLUE);
+        } else {
+            glued.push(c);
+        }
+        before = c;
+    }
+    glued
+}
+
+/// `1 CPU`, `CPUs 0-3`: the noun before a list of CPUs.
+pub(super) const fn cpu_noun(count: usize) -> &'static str {
+    if count == 1 { "CPU" } else { "CPUs" }
 }
 
 /// At most `width` characters, with an ellipsis where it was longer.
@@ -107,8 +134,14 @@ pub(super) fn shortened(text: &str, width: usize) -> String {
     format!("{kept}…")
 }
 
-/// A table without lines, two spaces before each row.
+/// A table without lines, two spaces before each row. Its cells are made
+/// visible here, whatever record they came from.
 pub(super) fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
+    let rows = rows.iter().map(|row| {
+        row.iter()
+            .map(|cell| visible(cell))
+            .collect::<Vec<String>>()
+    });
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(header);
@@ -147,7 +180,7 @@ pub(super) fn quantity(value: f64, unit: &str) -> String {
         "s" => seconds(value),
         "bytes" => bytes(value),
         "" => three_digits(value),
-        other => format!("{} {other}", scaled(value)),
+        other => format!("{} {}", scaled(value), visible(other)),
     }
 }
 
@@ -180,8 +213,14 @@ fn three_digits(value: f64) -> String {
         format!("{value:.0}")
     } else if size >= 9.995 {
         format!("{value:.1}")
-    } else {
+    } else if size >= 0.9995 {
         format!("{value:.2}")
+    } else if size >= 0.099_95 {
+        format!("{value:.3}")
+    } else if size >= 0.009_995 {
+        format!("{value:.4}")
+    } else {
+        format!("{value:.2e}")
     }
 }
 
@@ -196,12 +235,27 @@ mod tests {
         assert_eq!(seconds(0.000_85), "850 µs");
         assert_eq!(bytes(1536.0), "1.50 KiB");
         assert_eq!(quantity(2.5e9, "cycles"), "2.50G cycles");
+        assert_eq!(quantity(0.103_42, ""), "0.103");
+        assert_eq!(quantity(0.000_012, ""), "1.20e-5");
+        assert_eq!(quantity(31_417.2, ""), "31417");
+    }
+
+    #[test]
+    fn numbers_stay_with_their_units() {
+        let text = "a".repeat(74) + " 12.5 % (3 blocks)";
+        assert_eq!(
+            paragraph("", "  ", &text),
+            format!("{}\n  12.5 % (3 blocks)", "a".repeat(74))
+        );
     }
 
     #[test]
     fn hostile_text_is_made_visible() {
         assert_eq!(visible("a\u{1b}[31mb\n"), "a\\u{1b}[31mb\\n");
         assert_eq!(shortened("abcdef", 4), "abc…");
+        assert_eq!(quantity(1.0, "\u{1b}x"), "1.00 \\u{1b}x");
+        let rows = vec![vec!["a\u{1b}[31m\r".to_owned()]];
+        assert!(table(&["head"], rows).contains("a\\u{1b}[31m\\r"));
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! The machine as text: a summary, the tree with equal parts folded, and what
 //! is odd about it.
 
-use super::style::{Palette, bytes, paragraph, visible};
+use super::style::{Palette, bytes, cpu_noun, paragraph, visible};
 use crate::record::TopologyRecord;
-use crate::topology::{Cache, Level, Node, NodeKind, Topology};
+use crate::topology::{Cache, CpuSet, Level, Node, NodeKind, Topology};
 
 /// More children than this of one shape are folded into a line.
 const SHOWN_TWINS: usize = 2;
+/// A longer list of CPUs may be folded over several lines.
+const LONGEST_LIST: usize = 40;
 
 /// The machine for a terminal.
 #[must_use]
@@ -42,7 +44,7 @@ fn heading(record: &TopologyRecord, palette: Palette) -> String {
     details.extend(machine.microcode.iter().map(|m| format!("microcode {m}")));
     details.extend(machine.arch.clone());
     details.extend(machine.kernel.iter().map(|k| format!("Linux {k}")));
-    let mut text = format!("{}\n", palette.strong(&visible(model)));
+    let mut text = format!("{}\n", palette.strong(&paragraph("", "  ", model)));
     if !details.is_empty() {
         text.push_str(&format!("{}\n", paragraph("", "", &details.join(", "))));
     }
@@ -76,7 +78,11 @@ fn availability(record: &TopologyRecord, palette: Palette) -> String {
         .map(|cpu| cpu.cpu.to_string())
         .collect();
     if !offline.is_empty() {
-        text.push_str(&format!("offline: CPU {}\n", offline.join(", ")));
+        text.push_str(&format!(
+            "offline: {} {}\n",
+            cpu_noun(offline.len()),
+            offline.join(", ")
+        ));
     }
     for restriction in &record.restrictions {
         let line = format!(
@@ -123,15 +129,16 @@ fn draw(node: &Node, topology: &Topology, indent: &str, text: &mut String) {
         } else if count == SHOWN_TWINS {
             let twins_of = node.children.iter().zip(&hashes);
             let rest = twins_of.filter(|(_, other)| **other == hash).skip(count);
-            let cpus: crate::topology::CpuSet = rest
+            let cpus: CpuSet = rest
                 .flat_map(|(twin, _)| twin.cpus.iter().collect::<Vec<usize>>())
                 .collect();
-            text.push_str(&format!(
-                "{indent}… and {} more such {}s, CPUs {}\n",
+            let line = format!(
+                "… and {} more such {}s, CPUs {}",
                 twins - SHOWN_TWINS,
                 noun(child.kind),
-                super::style::shortened(&cpus.to_string(), 40)
-            ));
+                spaced(&cpus)
+            );
+            push_line(text, indent, &line);
         }
     }
 }
@@ -141,22 +148,54 @@ fn draw_unit(node: &Node, topology: &Topology, indent: &str, text: &mut String) 
         NodeKind::Machine => "machine".to_owned(),
         NodeKind::Unit(level) => format!("{} {}", level.noun(), number(topology, level, node)),
     };
-    let mut line = format!("{indent}{name}");
+    let mut line = name;
     match node.kind {
         NodeKind::Unit(Level::Cpu) => {}
         NodeKind::Unit(Level::Core) => {
             line.push_str(&format!(
-                ": CPU {}{}",
-                node.cpus,
+                ": {} {}{}",
+                cpu_noun(node.cpus.len()),
+                spaced(&node.cpus),
                 core_notes(topology, node)
             ));
         }
-        _ => line.push_str(&format!(": CPUs {}{}", node.cpus, notes(topology, node))),
+        _ => line.push_str(&format!(
+            ": {} {}{}",
+            cpu_noun(node.cpus.len()),
+            spaced(&node.cpus),
+            notes(topology, node)
+        )),
     }
-    text.push_str(&line);
-    text.push('\n');
+    push_line(text, indent, &line);
     if node.kind != NodeKind::Unit(Level::Core) {
         draw(node, topology, &format!("{indent}  "), text);
+    }
+}
+
+/// A line of the tree, folded under itself where it is too wide.
+fn push_line(text: &mut String, indent: &str, line: &str) {
+    text.push_str(&paragraph(indent, &format!("{indent}    "), line));
+    text.push('\n');
+}
+
+/// Short lists as they are typed, long ones with spaces to fold at.
+fn spaced(cpus: &CpuSet) -> String {
+    let list = cpus.to_string();
+    if list.len() > LONGEST_LIST {
+        return list.replace(',', ", ");
+    }
+    list
+}
+
+/// A size with its digits that count: caches and memory come in round sizes.
+fn round_size(value: u64) -> String {
+    let text = bytes(value as f64);
+    match text.split_once(' ') {
+        Some((number, unit)) if number.contains('.') => {
+            let number = number.trim_end_matches('0').trim_end_matches('.');
+            format!("{number} {unit}")
+        }
+        _ => text,
     }
 }
 
@@ -196,7 +235,7 @@ fn notes(topology: &Topology, node: &Node) -> String {
         _ => None,
     };
     match size {
-        Some((label, Some(size))) => format!(" ({label} {})", bytes(size as f64)),
+        Some((label, Some(bytes))) => format!(" ({label} {})", round_size(bytes)),
         Some((label, None)) if label != "memory" => format!(" ({label})"),
         _ => String::new(),
     }
@@ -218,7 +257,7 @@ fn core_notes(topology: &Topology, node: &Node) -> String {
             };
             let size = cache
                 .size_bytes
-                .map_or_else(String::new, |s| format!(" {}", bytes(s as f64)));
+                .map_or_else(String::new, |bytes| format!(" {}", round_size(bytes)));
             // Some hypervisors report one for each hyper-thread.
             let each = if cache.cpus.len() < node.cpus.len() {
                 " per CPU"
@@ -254,7 +293,7 @@ fn memory_only_nodes(record: &TopologyRecord) -> String {
         .map(|node| {
             let size = node
                 .memory_bytes
-                .map_or_else(String::new, |size| format!(" ({})", bytes(size as f64)));
+                .map_or_else(String::new, |bytes| format!(" ({})", round_size(bytes)));
             format!("NUMA node {}: memory only{size}\n", node.node)
         })
         .collect()

@@ -135,8 +135,8 @@ fn undecided_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'_>)
     let half_width = contrast.interval.half_width();
     if !half_width.is_finite() {
         return format!(
-            "{arm} against {baseline} is undecided: {} allow no claim, about {} more for ±{}.",
-            count(blocks, "block"),
+            "{arm} against {baseline} is undecided: {} no claim, about {} more for ±{}.",
+            blocks_allow(blocks),
             duration(time_for_first_claim(blocks, setting.spent)),
             percent(gain(setting.delta))
         );
@@ -163,13 +163,16 @@ fn undecided_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'_>)
 pub fn time_needed(contrast: &Contrast, setting: &Setting<'_>) -> Duration {
     let wanted = wanted_half_width(contrast, setting.delta);
     let factor = work_factor(contrast.interval.half_width(), wanted);
-    let needed = scale(setting.spent, factor - 1.0);
+    let needed = scale(setting.spent, (factor - 1.0).max(LEAST_MORE));
     if contrast.depends_on_load {
         needed.max(setting.spent)
     } else {
         needed
     }
 }
+
+/// An interval that only just misses takes more than nothing.
+const LEAST_MORE: f64 = 0.1;
 
 fn wanted_half_width(contrast: &Contrast, delta: f64) -> f64 {
     if contrast.interval.half_width() > delta {
@@ -220,8 +223,8 @@ pub fn overall_sentence(outcome: Outcome, look: &Look, setting: &Setting<'_>) ->
                 .fold(0.0, f64::max);
             let Some(open) = open.filter(|c| c.interval.half_width().is_finite()) else {
                 return format!(
-                    "Undecided: {} allow no claim; at least {} more.",
-                    count(look.blocks, "block"),
+                    "Undecided: {} no claim; at least {} more.",
+                    blocks_allow(look.blocks),
                     duration(time_for_first_claim(look.blocks, setting.spent))
                 );
             };
@@ -269,6 +272,11 @@ const NO_MARGIN: f64 = 5e-5;
 #[must_use]
 pub fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+fn blocks_allow(blocks: usize) -> String {
+    let verb = if blocks == 1 { "allows" } else { "allow" };
+    format!("{} {verb}", count(blocks, "block"))
 }
 
 /// `ln(ratio)` as a relative change: 0.02 is two per cent more.

@@ -23,7 +23,9 @@ struct Line<'a> {
 
 #[derive(Deserialize)]
 struct ReadLine {
-    arm: usize,
+    /// Narrower than [`Line`]'s: what SQLite has no number for is damage, and
+    /// must not keep the store from opening.
+    arm: u32,
     run: serde_json::Value,
 }
 
@@ -134,10 +136,17 @@ pub(super) fn path(store: &Path, id: &str) -> PathBuf {
 /// Whole lines of a journal: arm number and run as JSON.
 pub(super) fn read(path: &Path) -> Vec<(usize, String)> {
     #[expect(clippy::disallowed_methods, reason = "the store reads its own files")]
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    text.lines()
-        .filter_map(|line| serde_json::from_str::<ReadLine>(line).ok())
-        .map(|line| (line.arm, line.run.to_string()))
+    let bytes = std::fs::read(path).unwrap_or_default();
+    parse(&bytes)
+}
+
+/// Each line stands for itself: one that is damaged, be it no UTF-8, takes no
+/// other with it.
+fn parse(bytes: &[u8]) -> Vec<(usize, String)> {
+    bytes
+        .split(|&byte| byte == b'\n')
+        .filter_map(|line| serde_json::from_slice::<ReadLine>(line).ok())
+        .filter_map(|line| Some((usize::try_from(line.arm).ok()?, line.run.to_string())))
         .collect()
 }
 
@@ -145,4 +154,65 @@ fn remove(path: &Path) {
     // A journal that stays behind is taken in, or found empty, later.
     #[expect(clippy::disallowed_methods, reason = "the store removes its own files")]
     let _ = std::fs::remove_file(path);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::tests::any_run;
+    use proptest::prelude::*;
+
+    /// The lines of a journal as it is written.
+    fn lines(runs: &[(usize, RunRecord)]) -> Vec<u8> {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("x.db");
+        let mut journal = Journal::create(&store, "id").unwrap();
+        for (arm, run) in runs {
+            journal.add(*arm, run).unwrap();
+        }
+        std::fs::read(path(&store, "id")).unwrap()
+    }
+
+    #[test]
+    fn damage_takes_no_other_line_with_it() {
+        let damaged: [&[u8]; 4] = [
+            b"{\"arm\":0,\"run\":{\"block\":",
+            b"\xff\xfe",
+            b"{\"arm\":-1,\"run\":1}",
+            b"{\"arm\":18446744073709551615,\"run\":1}",
+        ];
+        for bytes in damaged {
+            let text = [
+                b"{\"arm\":1,\"run\":2}\n",
+                bytes,
+                b"\n{\"arm\":3,\"run\":4}",
+            ]
+            .concat();
+            let wanted = [(1, "2".to_owned()), (3, "4".to_owned())];
+            assert_eq!(parse(&text), wanted, "{bytes:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn written_runs_come_back(runs in prop::collection::vec((0usize..9, any_run()), 0..4), cut in any::<prop::sample::Index>()) {
+            let bytes = lines(&runs);
+            let read = |bytes: &[u8]| -> Vec<(usize, RunRecord)> {
+                let lines = parse(bytes).into_iter();
+                lines.map(|(arm, json)| (arm, serde_json::from_str(&json).unwrap())).collect()
+            };
+            prop_assert_eq!(&read(&bytes), &runs);
+            let left = &bytes[..cut.index(bytes.len() + 1)];
+            let whole = left.iter().filter(|&&byte| byte == b'\n').count();
+            // The last line may lack no more than its line feed.
+            let kept = read(left);
+            prop_assert!(kept.len() == whole || kept.len() == whole + 1);
+            prop_assert_eq!(&kept, &runs[..kept.len()]);
+        }
+
+        #[test]
+        fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..60), tail in "(\\{\"arm\":[0-9]{1,3},\"run\":\\PC{0,9}\n){0,3}") {
+            let _ = parse(&[bytes.as_slice(), tail.as_bytes()].concat());
+        }
+    }
 }

@@ -86,12 +86,12 @@ pub enum StoreError {
     #[error("{0}")]
     Id(String),
     /// A record that is there cannot be read.
-    #[error("record {id}: {source}")]
+    #[error("record {id}: {reason}")]
     Record {
         /// Its id.
         id: String,
         /// Why.
-        source: RecordError,
+        reason: RecordError,
     },
 }
 
@@ -110,6 +110,12 @@ impl Location {
         }
         if text.starts_with("postgres:") || text.starts_with("postgresql:") {
             return Err(bad("PostgreSQL stores are not available in this version"));
+        }
+        let has_other_scheme = text.split_once(':').is_some_and(|(scheme, _)| {
+            scheme != "sqlite" && scheme.chars().all(|c| c.is_ascii_alphanumeric())
+        });
+        if has_other_scheme {
+            return Err(bad("write sqlite:PATH, or none"));
         }
         let path = text.strip_prefix("sqlite:").unwrap_or(text);
         if path.is_empty() {
@@ -156,9 +162,9 @@ impl Stored {
     /// # Errors
     /// [`StoreError::Record`] where it is damaged, newer or no comparison.
     pub fn comparison(&self) -> Result<Comparison, StoreError> {
-        let bad = |source| StoreError::Record {
+        let bad = |reason| StoreError::Record {
             id: self.entry.id.clone(),
-            source,
+            reason,
         };
         let mut record: Comparison =
             crate::record::read(&self.body, COMPARISON_SCHEMA).map_err(bad)?;
@@ -172,5 +178,22 @@ impl Stored {
             record.adopt_runs(runs);
         }
         Ok(record)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_location_is_read_or_refused(text in "(none|sqlite:|postgres:)?\\PC{0,20}") {
+            match Location::parse(&text) {
+                Ok(Location::Sqlite(path)) => prop_assert!(text.ends_with(path.to_str().unwrap())),
+                Ok(Location::Nowhere) => prop_assert_eq!(text, "none"),
+                Err(error) => prop_assert!(error.to_string().contains(&text)),
+            }
+        }
     }
 }

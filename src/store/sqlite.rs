@@ -10,12 +10,15 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, params};
 
-use super::journal::{self, Journal};
+use super::journal::{self, Journal, Orphan};
 use super::{Entry, StoreError, Stored};
 use crate::record::{Comparison, RunRecord};
 
 /// How long to wait for another process's lock.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Ids listed where the beginning of one fits several.
+const SHOWN_MATCHES: usize = 3;
 
 /// Steps from an empty file to the newest schema; `user_version` counts them.
 const MIGRATIONS: [&str; 1] = ["
@@ -68,8 +71,9 @@ impl Store {
             path: path.to_owned(),
             journal: None,
         };
+        store.refuse_newer()?;
         store.prepare().map_err(|error| store.explain(&error))?;
-        store.migrate()?;
+        store.migrate().map_err(|error| store.explain(&error))?;
         store
             .adopt_orphans()
             .map_err(|error| store.explain(&error))?;
@@ -113,6 +117,20 @@ impl Store {
         Ok(())
     }
 
+    /// Takes back a record that was begun and has no run.
+    ///
+    /// # Errors
+    /// [`StoreError`] where it cannot be written; the record then stays.
+    pub fn withdraw(&mut self, id: &str) -> Result<(), StoreError> {
+        self.connection
+            .execute("DELETE FROM record WHERE id = ?1 AND NOT complete", [id])
+            .map_err(|error| self.explain(&error))?;
+        if let Some(journal) = self.journal.take() {
+            journal.remove();
+        }
+        Ok(())
+    }
+
     /// The newest records first, at most `limit`.
     ///
     /// # Errors
@@ -149,44 +167,52 @@ impl Store {
                 })
             }
             several => {
-                let ids: Vec<&str> = several.iter().map(|(e, _)| e.id.as_str()).collect();
+                let ids = several.iter().map(|(entry, _)| entry.id.as_str());
+                let shown: Vec<&str> = ids.take(SHOWN_MATCHES).collect();
+                let others = if several.len() > SHOWN_MATCHES {
+                    " and others"
+                } else {
+                    ""
+                };
                 Err(StoreError::Id(format!(
-                    "'{id}' could be any of {}",
-                    ids.join(", ")
+                    "'{id}' could be any of {}{others}",
+                    shown.join(", ")
                 )))
             }
         }
     }
 
     fn prepare(&self) -> rusqlite::Result<()> {
-        self.connection.busy_timeout(PATIENCE)?;
         self.connection.pragma_update(None, "journal_mode", "WAL")?;
         self.connection
             .pragma_update(None, "synchronous", "NORMAL")?;
         self.connection.pragma_update(None, "foreign_keys", true)
     }
 
-    fn migrate(&mut self) -> Result<(), StoreError> {
+    /// Looks before anything is changed: a newer store is left as it is.
+    fn refuse_newer(&self) -> Result<(), StoreError> {
         let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
-        let version = self
-            .connection
-            .pragma_query_value(None, "user_version", |row| row.get(0))
-            .map_err(|error| self.explain(&error))?;
-        if version > known {
-            return Err(StoreError::Newer {
-                path: self.path.display().to_string(),
-                found: version,
-                known,
-            });
+        let found = self.version().map_err(|error| self.explain(&error))?;
+        if found <= known {
+            return Ok(());
         }
-        if version < known {
-            self.apply_migrations()
-                .map_err(|error| self.explain(&error))?;
-        }
-        Ok(())
+        Err(StoreError::Newer {
+            path: self.path.display().to_string(),
+            found,
+            known,
+        })
     }
 
-    fn apply_migrations(&mut self) -> rusqlite::Result<()> {
+    fn version(&self) -> rusqlite::Result<i64> {
+        self.connection.busy_timeout(PATIENCE)?;
+        self.connection
+            .pragma_query_value(None, "user_version", |row| row.get(0))
+    }
+
+    fn migrate(&mut self) -> rusqlite::Result<()> {
+        if usize::try_from(self.version()?) == Ok(MIGRATIONS.len()) {
+            return Ok(());
+        }
         let transaction = self
             .connection
             .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
@@ -229,28 +255,34 @@ impl Store {
     /// Takes in the journals whose writers are gone.
     fn adopt_orphans(&mut self) -> rusqlite::Result<()> {
         for orphan in journal::orphans(&self.path) {
-            let transaction = self.connection.transaction()?;
-            for (number, (arm, body)) in orphan.runs().into_iter().enumerate() {
-                transaction
-                    .prepare_cached(
-                        "INSERT OR IGNORE INTO run (record, number, arm, body)
-                         SELECT id, ?2, ?3, ?4 FROM record WHERE id = ?1 AND NOT complete",
-                    )?
-                    .execute(params![orphan.id(), number, arm, body])?;
+            match self.adopt(&orphan) {
+                Ok(()) => orphan.remove(),
+                // Where nothing can be written for now, as on a full disk, its
+                // runs are read from where they stand.
+                Err(error) if is_of_the_moment(&error) => {}
+                Err(error) => return Err(error),
             }
-            transaction.commit()?;
-            orphan.remove();
         }
         Ok(())
     }
 
-    fn replace_parts(&mut self, record: &Comparison) -> rusqlite::Result<()> {
-        let body = serde_json::to_string(record).unwrap_or_default();
+    fn adopt(&mut self, orphan: &Orphan) -> rusqlite::Result<()> {
         let transaction = self.connection.transaction()?;
-        transaction.execute(
-            "UPDATE record SET verdict = ?2, complete = 1, body = ?3 WHERE id = ?1",
-            params![record.id, record.verdict.sentence, body],
-        )?;
+        for (number, (arm, body)) in orphan.runs().into_iter().enumerate() {
+            transaction
+                .prepare_cached(
+                    "INSERT OR IGNORE INTO run (record, number, arm, body)
+                     SELECT id, ?2, ?3, ?4 FROM record WHERE id = ?1 AND NOT complete",
+                )?
+                .execute(params![orphan.id(), number, arm, body])?;
+        }
+        transaction.commit()
+    }
+
+    fn replace_parts(&self, record: &Comparison) -> rusqlite::Result<()> {
+        let transaction = self.connection.unchecked_transaction()?;
+        // Not an update: it may be that its beginning could not be written.
+        self.put(record, true)?;
         transaction.execute("DELETE FROM run WHERE record = ?1", [&record.id])?;
         transaction.commit()
     }
@@ -283,11 +315,11 @@ impl Store {
             return Ok(vec![same]);
         }
         let sql = format!(
-            "SELECT {COLUMNS} FROM record WHERE substr(id, 1, length(?1)) = ?1 ORDER BY time LIMIT 5"
+            "SELECT {COLUMNS} FROM record WHERE substr(id, 1, length(?1)) = ?1 ORDER BY time LIMIT ?2"
         );
         self.connection
             .prepare(&sql)?
-            .query_map([id], with_body)?
+            .query_map(params![id, SHOWN_MATCHES + 1], with_body)?
             .collect()
     }
 
@@ -324,6 +356,21 @@ impl Store {
             _ => StoreError::Damaged { path, reason },
         }
     }
+}
+
+/// May it be well later, with nothing wrong in the store?
+fn is_of_the_moment(error: &rusqlite::Error) -> bool {
+    use ErrorCode as Code;
+    matches!(
+        error.sqlite_error_code(),
+        Some(
+            Code::DatabaseBusy
+                | Code::DatabaseLocked
+                | Code::DiskFull
+                | Code::ReadOnly
+                | Code::SystemIoFailure
+        )
+    )
 }
 
 fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {

@@ -45,7 +45,7 @@ pub fn conclude(mut record: Comparison) -> Comparison {
         format!("No false alarm: arms that are the same were not told apart.{seen}")
     } else {
         format!(
-            "False alarm: {} came out different from A although all arms are the same. This happens in 1 of 20 comparisons; if it happens again, something depends on the order of runs.",
+            "False alarm: {} came out different from A although all arms are the same. This happens in at most 1 of 20 comparisons; if it happens again, something depends on the order of runs.",
             alarms.join(", ")
         )
     };

@@ -85,7 +85,7 @@ pub(super) fn build(facts: Facts) -> (Topology, Vec<Warning>) {
     let cores = cores(&facts, &online, &mut warnings);
     let packages = packages(&facts, &online, &mut warnings);
     let caches = consistent_caches(&facts.caches, &online, &mut warnings);
-    let llcs = last_level_domains(&caches, &online, &mut warnings);
+    let llcs = last_level_domains(&caches, &mut warnings);
     let numa_nodes = numa_nodes(&facts, &online, &mut warnings);
     let kinds = kinds(facts.kinds, &online);
 
@@ -201,25 +201,29 @@ fn disjoint_units(
 
 fn consistent_caches(caches: &[Cache], online: &CpuSet, warnings: &mut Vec<Warning>) -> Vec<Cache> {
     let mut kept: Vec<Cache> = Vec::new();
-    let mut taken: BTreeMap<(u8, CacheType), CpuSet> = BTreeMap::new();
+    // Which of the kept a CPU has: large machines have too many to compare all.
+    let mut cache_of: BTreeMap<(u8, CacheType, usize), usize> = BTreeMap::new();
     for cache in caches {
         let mut cache = cache.clone();
         cache.cpus = cache.cpus.intersection(online);
-        let same_level = taken.entry((cache.level, cache.kind)).or_default();
-        let is_repeat = kept
-            .iter()
-            .any(|k| (k.level, k.kind) == (cache.level, cache.kind) && k.cpus == cache.cpus);
-        if cache.cpus.is_empty() || is_repeat {
+        let (level, kind) = (cache.level, cache.kind);
+        let key = |cpu: usize| (level, kind, cpu);
+        let Some(first) = cache.cpus.first() else {
+            continue;
+        };
+        let of_first = cache_of.get(&key(first));
+        if of_first.is_some_and(|&index| kept[index].cpus == cache.cpus) {
             continue;
         }
-        if cache.cpus.intersects(same_level) {
+        let is_taken = |cpu| cache_of.contains_key(&key(cpu));
+        if cache.cpus.iter().any(is_taken) {
             warnings.push(format!(
                 "An L{} cache is said to be shared by CPUs {}, which overlaps another L{}; ignored.",
                 cache.level, cache.cpus, cache.level
             ));
             continue;
         }
-        *same_level = same_level.union(&cache.cpus);
+        cache_of.extend(cache.cpus.iter().map(|cpu| (key(cpu), kept.len())));
         kept.push(cache);
     }
     kept.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.first()));
@@ -227,20 +231,19 @@ fn consistent_caches(caches: &[Cache], online: &CpuSet, warnings: &mut Vec<Warni
 }
 
 /// Each CPU's outermost data cache; CPUs with the same one form a domain.
-fn last_level_domains(
-    caches: &[Cache],
-    online: &CpuSet,
-    warnings: &mut Vec<Warning>,
-) -> Vec<CpuSet> {
-    let claims: Vec<(usize, CpuSet)> = online
-        .iter()
-        .filter_map(|id| {
-            caches
-                .iter()
-                .filter(|c| c.kind != CacheType::Instruction && c.cpus.contains(id))
-                .max_by_key(|c| c.level)
-                .map(|c| (id, c.cpus.clone()))
-        })
+fn last_level_domains(caches: &[Cache], warnings: &mut Vec<Warning>) -> Vec<CpuSet> {
+    let mut outermost: BTreeMap<usize, &Cache> = BTreeMap::new();
+    for cache in caches.iter().filter(|c| c.kind != CacheType::Instruction) {
+        for cpu in cache.cpus.iter() {
+            let known = outermost.entry(cpu).or_insert(cache);
+            if cache.level >= known.level {
+                *known = cache;
+            }
+        }
+    }
+    let claims: Vec<(usize, CpuSet)> = outermost
+        .into_iter()
+        .map(|(id, cache)| (id, cache.cpus.clone()))
         .collect();
     disjoint_units("last-level cache", claims, warnings)
 }

@@ -15,6 +15,9 @@ const DEEPEST: usize = 64;
 const LONGEST_PATH: usize = 4096;
 const MOST_MOUNTS: usize = 64;
 
+/// Who takes CPUs away where it is no cgroup.
+pub(super) const AFFINITY: &str = "affinity mask";
+
 /// Limits found in a capture.
 #[derive(Debug, Default)]
 pub(super) struct Limits {
@@ -33,7 +36,7 @@ pub(super) fn limits(capture: &Capture, warnings: &mut Vec<Warning>) -> Limits {
     };
     if let Some(leaves) = parse("pinwise/affinity") {
         restrictions.push(Restriction {
-            by: "affinity mask".to_owned(),
+            by: AFFINITY.to_owned(),
             leaves,
         });
     }

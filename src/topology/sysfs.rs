@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::build::{CpuFacts, Facts, KindFacts, NodeFacts};
-use super::{Cache, CacheType, Capture, CpuSet, Warning, cgroup, identity};
+use super::{Cache, CacheType, Capture, CpuSet, Restriction, Warning, cgroup, identity};
 
 const CPU_DIR: &str = "sys/devices/system/cpu";
 const NODE_DIR: &str = "sys/devices/system/node";
@@ -20,6 +20,7 @@ pub(super) fn read(capture: &Capture) -> (Facts, Vec<Warning>) {
     let present = reader.present();
     let online = reader.online(&present);
     let limits = cgroup::limits(capture, &mut reader.warnings);
+    reader.check_for_unseen(&present, &limits.restrictions);
     let facts = Facts {
         identity: identity::read(capture),
         cpus: present
@@ -63,6 +64,19 @@ impl Reader<'_> {
             );
         }
         fallback
+    }
+
+    /// The kernel lets a process run on CPUs that are there: others are missing
+    /// from the report, not from the machine.
+    fn check_for_unseen(&mut self, present: &CpuSet, restrictions: &[Restriction]) {
+        for restriction in restrictions.iter().filter(|r| r.by == cgroup::AFFINITY) {
+            let unseen = restriction.leaves.difference(present);
+            if !unseen.is_empty() {
+                self.warnings.push(format!(
+                    "The affinity mask names CPUs {unseen}, which have no folder in /sys; this report is not whole."
+                ));
+            }
+        }
     }
 
     fn online(&mut self, present: &CpuSet) -> CpuSet {
@@ -239,7 +253,8 @@ impl Reader<'_> {
             let cpus = self
                 .mask(&format!("{dir}/{name}/cpumap"))
                 .or_else(|| self.list(&format!("{dir}/{name}/cpulist")))
-                .unwrap_or_default();
+                .unwrap_or_default()
+                .intersection(&rest);
             rest = rest.difference(&cpus);
             kinds.push(KindFacts {
                 speed: self.mean_speed(&cpus),

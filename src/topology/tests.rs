@@ -147,6 +147,72 @@ fn foreign_xml_is_refused() {
     assert!(error(bad).starts_with("line 2:"));
 }
 
+/// Machines far larger than any are read in a moment or refused; the tree and
+/// every set of CPUs used to take time and memory with the square of their size.
+#[test]
+fn machines_of_any_size_are_read_or_refused_soon() {
+    let error = |text: &str| Topology::from_synthetic(text).unwrap_err().to_string();
+    assert!(error("pu:65535").contains("more than 16383 CPUs"));
+    assert!(error("core:2000 [numa] pu:1").contains("more than 1024 NUMA nodes"));
+    assert!(error(&"[numa] ".repeat(2000)).contains("must end with"));
+    let topology = Topology::from_synthetic("core:4096 pu:2").unwrap();
+    assert_eq!(topology.counts().cores, 4096);
+    let mut cores_of_two = 0;
+    topology.tree().walk(&mut |node, _| {
+        let is_core = node.kind == NodeKind::Unit(Level::Core);
+        cores_of_two += usize::from(is_core && node.children.len() == 2);
+    });
+    assert_eq!(cores_of_two, 4096);
+    let caches = "l5:16383 l4:1 l3:1 l2:1 l1:1 l1i:1 core:1 pu:1";
+    let topology = Topology::from_synthetic(caches).unwrap();
+    assert_eq!(
+        (topology.llcs.len(), topology.caches.len()),
+        (16383, 6 * 16383)
+    );
+}
+
+#[test]
+fn too_many_nodes_are_taken_as_one() {
+    let mut capture = capture(&[("sys/devices/system/cpu/online", "0-2000")]);
+    for node in 0..2000 {
+        let path = format!("sys/devices/system/node/node{node}/cpulist");
+        capture.insert(path, format!("0-{node}"));
+    }
+    let (topology, warnings) = Topology::from_capture(&capture);
+    assert_eq!(topology.numa_nodes.len(), 1);
+    assert!(warnings.join("\n").contains("2000 NUMA nodes are more"));
+}
+
+#[test]
+fn hostile_cgroups_are_read_up_to_a_bound() {
+    let own = format!("0::{}", "/a".repeat(2000));
+    let mounts = "cgroup2 /m cgroup2 rw 0 0\n".repeat(1000);
+    let capture = capture(&[
+        ("sys/devices/system/cpu/online", "0-1"),
+        ("proc/mounts", &mounts),
+        ("proc/self/cgroup", &own),
+        ("m/cpu.max", "inf 1"),
+    ]);
+    assert!(wanted_cgroup_files(&capture).len() < 20_000);
+    let (topology, _) = Topology::from_capture(&capture);
+    assert_eq!(topology.quota, None);
+}
+
+#[test]
+fn names_stand_at_the_machine_or_a_package() {
+    let text = r#"<topology version="2.0"><object type="Machine" cpuset="0x3"><info name="Architecture" value="x86_64"/>
+ <object type="Package" cpuset="0x1"><info name="CPUVendor" value="A"/><object type="PU" os_index="0" cpuset="0x1"><info name="CPUModel" value="no"/></object></object>
+ <object type="Package" cpuset="0x2"><info name="CPUModel" value="B"/><info name="CPUVendor" value="C"/><object type="PU" os_index="1" cpuset="0x2"/></object>
+</object></topology>"#;
+    let (topology, _) = Topology::from_hwloc_xml(text).unwrap();
+    let identity = topology.identity;
+    let told = [identity.cpu_model, identity.vendor, identity.arch];
+    assert_eq!(
+        told.map(Option::unwrap_or_default),
+        ["B", "A", "x86_64"].map(str::to_owned)
+    );
+}
+
 /// Renumbering CPUs must not change the shape.
 fn shuffled(cpus: usize, seed: u64) -> String {
     use rand::SeedableRng;

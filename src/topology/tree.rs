@@ -6,6 +6,8 @@
 //! equal up to the order of children (the canonical form of Aho, Hopcroft and
 //! Ullman, 1974, section 3.2).
 
+use std::cmp::Reverse;
+
 use super::{CpuSet, Level, Topology};
 
 /// What a node of the tree stands for.
@@ -73,7 +75,7 @@ pub(super) fn build(topology: &Topology, within: &CpuSet) -> Node {
     let mut units: Vec<(Level, CpuSet)> = Level::ALL.into_iter().flat_map(cut).collect();
     units.retain(|(_, set)| !set.is_empty());
     // Larger sets first; equal sets in the order of the levels.
-    units.sort_by(|a, b| b.1.len().cmp(&a.1.len()).then(a.0.cmp(&b.0)));
+    units.sort_by_cached_key(|(level, set)| (Reverse(set.len()), *level));
     let root = Node {
         kind: NodeKind::Machine,
         cpus: within.clone(),

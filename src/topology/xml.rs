@@ -19,7 +19,7 @@ const NODES_LIMIT: u32 = 4_000_000;
 pub enum XmlError {
     /// Not well-formed.
     #[error("not well-formed XML: {0}")]
-    Syntax(#[from] roxmltree::Error),
+    Syntax(roxmltree::Error),
     /// Well-formed, but not an hwloc topology.
     #[error("its root is <{0}>, not hwloc's <topology>")]
     NotHwloc(String),
@@ -45,7 +45,7 @@ pub(super) fn read(text: &str) -> Result<(Facts, Vec<Warning>), XmlError> {
         nodes_limit: NODES_LIMIT,
         ..ParsingOptions::default()
     };
-    let document = Document::parse_with_options(text, options)?;
+    let document = Document::parse_with_options(text, options).map_err(XmlError::Syntax)?;
     let root = document.root_element();
     if root.tag_name().name() != "topology" {
         return Err(XmlError::NotHwloc(root.tag_name().name().to_owned()));

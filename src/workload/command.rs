@@ -126,6 +126,9 @@ pub enum SweepError {
         /// The command.
         command: String,
     },
+    /// A parameter stands twice.
+    #[error("'{0}' stands twice")]
+    Twice(String),
     /// Far more combinations than anyone compares.
     #[error("the parameters make more than {MOST_COMMANDS} commands")]
     TooMany,
@@ -176,10 +179,14 @@ impl Sweep {
     ///
     /// # Errors
     /// [`SweepError::Unused`] where the line does not name a parameter,
+    /// [`SweepError::Twice`] where two have one name,
     /// [`SweepError::TooMany`] where the combinations are too many.
     pub fn expand(sweeps: &[Self], line: &str) -> Result<Vec<(String, String)>, SweepError> {
         let mut choices: Vec<Vec<(&str, &str)>> = vec![Vec::new()];
-        for sweep in sweeps {
+        for (index, sweep) in sweeps.iter().enumerate() {
+            if sweeps[..index].iter().any(|other| other.name == sweep.name) {
+                return Err(SweepError::Twice(sweep.name.clone()));
+            }
             let mark = format!("{{{}}}", sweep.name);
             if !line.contains(&mark) {
                 return Err(SweepError::Unused {
@@ -282,9 +289,21 @@ mod tests {
             ["p -t 1 -s 5", "p -t 1 -s 6", "p -t 2 -s 5", "p -t 2 -s 6"]
         );
         assert!(Sweep::expand(&sweeps, "p {t}").is_err());
+        let twins = [sweeps[0].clone(), sweeps[0].clone()];
+        assert!(Sweep::expand(&twins, "p {t}").is_err());
         for bad in ["", "t", "t=", "=1", "t=1,,2", "t=9..1", "t=a..b", "t t=1"] {
             assert!(bad.parse::<Sweep>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn sweeps_do_not_grow_beyond_bounds() {
+        let sweep = |text: &str| text.parse::<Sweep>().unwrap();
+        let long = ["a=0..1000", "b=0..1000", "c=0..1000"].map(sweep);
+        assert_eq!(Sweep::expand(&long, "{a}{b}{c}"), Err(SweepError::TooMany));
+        let marks = ["a={b}{b}", "b=x"].map(sweep);
+        let lines = Sweep::expand(&marks, "{a} {b} {c} {").unwrap();
+        assert_eq!(lines[0].1, "{b}{b} x {c} {");
     }
 
     proptest! {
@@ -294,6 +313,16 @@ mod tests {
                 prop_assert_eq!(Command::from_line(&command.to_string()).unwrap(), command);
             }
             let _ = text.parse::<Sweep>();
+        }
+
+        #[test]
+        fn sweeps_keep_their_values(name in "[a-z0-9_-]{1,8}", values in prop::collection::vec("[a-z0-9 {}=-]{1,6}", 1..5)) {
+            let sweep: Sweep = format!("{name}={}", values.join(",")).parse().unwrap();
+            prop_assert_eq!(&sweep, &Sweep { name: name.clone(), values: values.clone() });
+            let lines = Sweep::expand(&[sweep], &format!("p {{{name}}}")).unwrap();
+            let filled: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
+            let wanted: Vec<String> = values.iter().map(|value| format!("p {value}")).collect();
+            prop_assert_eq!(filled, wanted);
         }
     }
 }

@@ -184,7 +184,7 @@ impl Metric {
             Self::Regex(regex, _) => self.read_regex(regex, run)?,
             Self::Json(path, _) => self.read_json(path, run)?,
         };
-        if value > 0.0 && value.is_finite() {
+        if value > 0.0 && value.is_normal() {
             return Ok(value);
         }
         Err(Reading::NotPositive {
@@ -375,6 +375,8 @@ mod tests {
         check("regex:score \\d+ lower", "score 7", Err("not a number"));
         check("regex:x(\\d+) lower", "nothing", Err("matches nothing"));
         check("regex:x(\\d+) lower", "x0", Err("above 0"));
+        // Its inverse would be infinite.
+        check("regex:(.*) higher", "1e-310", Err("above 0"));
         check("json:.a.b[1] lower", r#"{"a":{"b":[1,2.5]}}"#, Ok(2.5));
         check("json:.a higher", r#"{"a":"3e2"} trailing"#, Ok(300.0));
         check("json:.c higher", r#"{"a":1}"#, Err("matches nothing"));

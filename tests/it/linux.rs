@@ -1,1 +1,15 @@
-//! Real host.
+//! The compiled command on the real host: what it grants, what it makes of bad
+//! commands, bad stores and signals, and what it leaves behind, which is
+//! nothing.
+//!
+//! No test depends on speed: waits have generous ends, and what is asserted
+//! holds at whatever moment it is looked at.
+
+mod ended;
+mod failing;
+mod killed;
+mod measured;
+mod placed;
+mod stored;
+mod trial;
+mod workload;

@@ -34,7 +34,7 @@ use guardian::{Guardian, MARK};
 use output::Streams;
 use spawn::{Child, ChildPlan, Spawner};
 use start::{c_strings, locate, policy_mode, start_error};
-use usage::{Meter, Throttle};
+use usage::{Meter, OwnPeak, Throttle};
 
 use super::{End, Machine, MachineError, Output, Request, Run, Usage};
 use crate::placement::MemoryBinding;
@@ -58,6 +58,7 @@ pub struct LinuxMachine {
     streams: Streams,
     counters: Counters,
     meter: Meter,
+    own_peak: OwnPeak,
     throttle: Option<Throttle>,
     disturbance: Option<usage::Disturbance>,
     /// Processes that `--prepare` left running on purpose.
@@ -111,6 +112,7 @@ impl LinuxMachine {
             streams: Streams::new().map_err(system("making pipes"))?,
             counters,
             meter: Meter::new(),
+            own_peak: OwnPeak::new(),
             throttle,
             disturbance: None,
             helpers: BTreeSet::new(),
@@ -250,9 +252,7 @@ impl Machine for LinuxMachine {
         Ok(Run {
             user: Some(ended.user),
             system: Some(ended.system),
-            // The kernel counts what the process was before exec, which is
-            // pinwise itself: a smaller program cannot be told from it.
-            max_rss_bytes: Some(ended.max_rss_bytes).filter(|&peak| peak > sys::own_peak_bytes()),
+            max_rss_bytes: self.own_peak.exceeded_by(ended.max_rss_bytes),
             minor_faults: Some(ended.minor_faults),
             major_faults: Some(ended.major_faults),
             voluntary_switches: Some(ended.voluntary_switches),
@@ -284,7 +284,11 @@ impl Machine for LinuxMachine {
             })?;
         let cpus = self.topology.allowed.clone();
         let (child, _) = self.start(command, None, 0, (&cpus, None), descriptors.numbers)?;
-        let end = self.supervise_helper(child.pid)?;
+        let end = self.supervise_helper(child.pid);
+        self.guardian
+            .slot()
+            .store(0, std::sync::atomic::Ordering::SeqCst);
+        let end = end?;
         let (_, stderr) = self.streams.collect(&Output::Discard, &descriptors);
         if end == End::Status(0) {
             return Ok(());

@@ -14,6 +14,7 @@
 use std::ffi::CString;
 use std::io;
 use std::os::fd::RawFd;
+use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -273,8 +274,9 @@ pub(super) fn find_program(program: &str, search: &str) -> Result<CString, FindE
         let path = format!("{folder}/{program}");
         match executable(&path) {
             Ok(()) => return as_c(&path),
-            Err(FindError::NotFound) => {}
-            Err(error) => refused = refused.or(Some(error)),
+            Err(error) if Path::new(&path).exists() => refused = refused.or(Some(error)),
+            // A folder that may not be searched says nothing of the program.
+            Err(_) => {}
         }
     }
     Err(refused.unwrap_or(FindError::NotFound))

@@ -3,6 +3,7 @@
 
 use std::ffi::CString;
 use std::io;
+use std::path::Path;
 
 use super::spawn::{self, FindError, Step};
 use super::{search_path, sys};
@@ -50,16 +51,26 @@ pub(super) fn locate(command: &Command, search_path: &str) -> Result<CString, Ma
     spawn::find_program(command.program(), search_path).map_err(|error| match error {
         FindError::NotFound => MachineError::NotFound {
             program: command.program().to_owned(),
-            hint: command.program().contains(' ').then(|| {
-                "it has a space in it: without quotes it would be a program with arguments"
-                    .to_owned()
-            }),
+            hint: missing_hint(command.program()),
         },
         FindError::NotExecutable(reason) => MachineError::NotExecutable {
             program: command.program().to_owned(),
             reason,
         },
     })
+}
+
+fn missing_hint(program: &str) -> Option<String> {
+    if program.contains(' ') {
+        let hint = "it has a space in it: without quotes it would be a program with arguments";
+        return Some(hint.to_owned());
+    }
+    let is_here = || Path::new(program).exists();
+    match program.contains('/') {
+        true => None,
+        false if is_here() => Some(format!("for the one in this folder write ./{program}")),
+        false => Some("no folder of PATH has it".to_owned()),
+    }
 }
 
 pub(super) fn c_strings(command: &Command) -> Vec<CString> {
@@ -105,6 +116,14 @@ pub(super) fn start_error(
             MachineError::NotExecutable {
                 program: command.program().to_owned(),
                 reason: "it is neither a binary of this machine nor a script with #!".to_owned(),
+            }
+        }
+        // The program itself was found before.
+        Step::Execute if error.raw_os_error() == Some(libc::ENOENT) => {
+            MachineError::NotExecutable {
+                program: command.program().to_owned(),
+                reason: "what runs it is missing: the program named after #!, or its loader"
+                    .to_owned(),
             }
         }
         Step::Execute => MachineError::NotExecutable {

@@ -85,12 +85,12 @@ impl LinuxMachine {
                 sys::kill(-pid, libc::SIGKILL);
             }
         }
-        if watch.cause == Some(Cause::Interrupted) {
-            return Err(MachineError::Interrupted);
-        }
         self.helpers = tree::own_children(&std::collections::BTreeSet::new())
             .into_iter()
             .collect();
+        if watch.cause == Some(Cause::Interrupted) {
+            return Err(MachineError::Interrupted);
+        }
         Ok(decode(watch.status.unwrap_or(0)))
     }
 

@@ -151,6 +151,57 @@ impl Meter {
     }
 }
 
+/// Tells a command's peak memory from pinwise's own.
+///
+/// The kernel counts into a process's peak what it was before it executed. A
+/// command's peak is at least pinwise's, so that a smaller command cannot be
+/// told from it. And what `getrusage` tells of pinwise is at least the peak of
+/// what started pinwise, which may be far larger than any command.
+#[derive(Debug)]
+pub(super) struct OwnPeak {
+    /// Of pinwise alone, as last read; `None` where `getrusage` tells it.
+    resident_bytes: Option<u64>,
+}
+
+impl OwnPeak {
+    pub(super) fn new() -> Self {
+        let has_larger_launcher = |own: &u64| exceeds(sys::own_peak_bytes(), *own);
+        Self {
+            resident_bytes: resident_peak_bytes().filter(has_larger_launcher),
+        }
+    }
+
+    /// A command's peak, if it is the command's own.
+    pub(super) fn exceeded_by(&mut self, peak_bytes: u64) -> Option<u64> {
+        if peak_bytes > sys::own_peak_bytes() {
+            return Some(peak_bytes);
+        }
+        // pinwise only grows: what is below the last reading need not be read
+        // again.
+        if exceeds(peak_bytes, self.resident_bytes?) {
+            self.resident_bytes = resident_peak_bytes();
+        }
+        exceeds(peak_bytes, self.resident_bytes?).then_some(peak_bytes)
+    }
+}
+
+/// Peaks that are counted per CPU first are off by some pages.
+const fn exceeds(peak_bytes: u64, own_bytes: u64) -> bool {
+    peak_bytes > own_bytes + own_bytes / 8
+}
+
+/// Largest resident size of pinwise since it was executed. Reading it takes
+/// many times as long as `getrusage`.
+fn resident_peak_bytes() -> Option<u64> {
+    let status = super::capture::read_file(Path::new("/proc/self/status"))?;
+    let status = String::from_utf8_lossy(&status);
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
 /// Follows how often the cgroup's quota stopped its processes.
 #[derive(Debug)]
 pub(super) struct Throttle {
@@ -185,6 +236,7 @@ fn parse_throttled(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn stat_is_read_per_cpu() {
@@ -207,5 +259,32 @@ mod tests {
             Some(3)
         );
         assert_eq!(parse_throttled(""), None);
+    }
+
+    #[test]
+    fn ticks_that_overflow_are_as_many_as_can_be() {
+        // Some kernels let steal and guest time wrap around below zero.
+        let most = u64::MAX;
+        let text = format!("cpu 0 0 0 0 0 0 0 {most}\ncpu0 {most} 1 0\ncpu1 {most} 0 0\n");
+        let usage = parse_stat(&text, Duration::ZERO, 100);
+        assert_eq!(usage.busy[0].1, usage.busy[1].1);
+        let before = parse_stat("", Duration::ZERO, 1);
+        assert!(busy_since(&usage, &before) > usage.busy[0].1);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read(text in "(cpu[0-9]{0,3} ([0-9]{1,20} ?){0,9}\n|\\PC{0,20}\n|nr_throttled \\PC{0,9}\n){0,4}") {
+            let usage = parse_stat(&text, Duration::ZERO, 100);
+            let _ = (busy_since(&usage, &usage), parse_throttled(&text));
+        }
+
+        #[test]
+        fn printed_ticks_are_read(ticks in prop::collection::vec(0u32..1_000_000, 8)) {
+            let fields: Vec<String> = ticks.iter().map(u32::to_string).collect();
+            let usage = parse_stat(&format!("cpu3 {}\n", fields.join(" ")), Duration::ZERO, 100);
+            let busy: u32 = [0, 1, 2, 5, 6].iter().map(|&index| ticks[index]).sum();
+            prop_assert_eq!(usage.busy, [(3, Duration::from_millis(u64::from(busy) * 10))]);
+        }
     }
 }

@@ -35,6 +35,9 @@ pub enum DescriptionError {
         /// What is wrong.
         reason: String,
     },
+    /// The synthetic topology that is the whole description.
+    #[error("{0}")]
+    Topology(String),
     /// A value makes no sense.
     #[error("{path}: {key}: {reason}")]
     Value {
@@ -198,6 +201,8 @@ pub(super) struct Description {
 
 impl Description {
     pub(super) fn from_topology(text: &str) -> Result<Self, DescriptionError> {
+        Topology::from_synthetic(text)
+            .map_err(|error| DescriptionError::Topology(error.to_string()))?;
         let raw = RawDescription {
             topology: text.to_owned(),
             workload: BTreeMap::new(),

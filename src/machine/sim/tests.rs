@@ -4,6 +4,7 @@ use super::*;
 use crate::placement::Placement;
 use crate::stats::describe::{quantile, sd};
 use crate::workload::Workload;
+use proptest::prelude::*;
 
 fn machine(toml: &str, seed: u64) -> Result<SimulatedMachine, DescriptionError> {
     let folder = tempfile::tempdir().unwrap();
@@ -103,6 +104,14 @@ fn bad_descriptions_name_file_and_place() {
             "topology = \"pu:1\"\n[workload.x]\nbase_s = 0.0",
             "workload.x.base_s",
         ),
+        (
+            "topology = \"pu:1\"\n[noise]\ndrift = nan",
+            "noise.drift: must be a finite number",
+        ),
+        (
+            "topology = \"pu:1\"\n[noise]\nwander = { correlation = 0.5, sd = inf }",
+            "sd from 0 to 10",
+        ),
     ] {
         assert!(error(text).contains(part), "{text}: {}", error(text));
     }
@@ -113,10 +122,100 @@ fn bad_descriptions_name_file_and_place() {
 }
 
 #[test]
+fn overflowing_times_stop_at_the_longest_run() {
+    let text = "topology = \"pu:1\"\n[workload.default]\nbase_s = 1e300\ncpu_share = 1e300";
+    let mut machine = machine(text, 1).unwrap();
+    assert_eq!(times(&mut machine, "cpu:0", 2), [LONGEST_RUN_S; 2]);
+    assert_eq!(machine.now(), Duration::from_secs(2_000_000_000));
+}
+
+#[test]
+fn bursts_of_a_nanosecond_do_not_take_forever() {
+    let text = "topology = \"pu:1\"\n[workload.default]\nbase_s = 1e6\n[noise]\nbursts = { every_s = 1e-9, lasts_s = 1e-9, factor = 2.0 }\nlevel_shifts = { dwell_s = 1e-300, levels = [1.0, 2.0] }";
+    let times = times(&mut machine(text, 1).unwrap(), "cpu:0", 3);
+    assert!(times.iter().all(|&time| time >= 1e6), "{times:?}");
+}
+
+#[test]
+fn packed_series_are_unpacked_up_to_a_bound() {
+    let packed = include_bytes!("../../../tests/data/series/light_cpu.csv.xz").as_slice();
+    let length = series::unpack(packed, 1 << 20).unwrap().len();
+    assert!(length > packed.len());
+    let error = series::unpack(packed, length as u64 - 1).unwrap_err();
+    assert!(error.to_string().contains("longer than"), "{error}");
+}
+
+#[test]
 fn damaged_series_name_the_line() {
     let error = |text: &str| series::parse(text.as_bytes(), None).unwrap_err();
     assert_eq!(error("x\n1\n").1, "there is no column 'wall'");
     assert_eq!(error("wall\n1\nx\n").0, 3);
     assert_eq!(error("wall\n1\n-2\n").0, 3);
     assert!(error("wall\n1\n").1.contains("too few"));
+}
+
+/// Numbers that TOML can write and that noise must survive or refuse.
+fn any_number() -> impl Strategy<Value = String> {
+    let odd = ["0.0", "-1.0", "inf", "nan", "1e300", "1e-300", "1e9"];
+    prop_oneof![
+        (0.001f64..10.0).prop_map(|number| format!("{number:?}")),
+        prop::sample::select(odd.to_vec()).prop_map(str::to_owned),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_a_description_or_refused(text in "(topology = \"pu:2\"\n)?(\\[(noise|effects|workload.x)\\]\n)?(sd|drift|base_s|\"cpu:0\")?\\PC{0,40}") {
+        let _ = machine(&text, 1);
+    }
+
+    #[test]
+    fn any_numbers_make_a_machine_or_are_refused(numbers in prop::collection::vec(any_number(), 11), runs in 0u64..3) {
+        let [base, share, effect, sd, drift, every, lasts, factor, dwell, level, wander] = &numbers[..] else {
+            unreachable!("eleven numbers");
+        };
+        let text = format!("topology = \"pu:2\"\n[workload.default]\nbase_s = {base}\ncpu_share = {share}\n[effects]\n\"cpu:0\" = {effect}\n[noise]\nsd = {sd}\ndrift = {drift}\nbursts = {{ every_s = {every}, lasts_s = {lasts}, factor = {factor} }}\nlevel_shifts = {{ dwell_s = {dwell}, levels = [{level}] }}\nwander = {{ correlation = 0.5, sd = {wander} }}\nperiod = {{ runs = {runs}, factor = {factor} }}\n");
+        if let Ok(mut machine) = machine(&text, 1) {
+            let before = machine.now();
+            let times = times(&mut machine, "cpu:0", 3);
+            prop_assert!(times.iter().all(|time| (0.0..=LONGEST_RUN_S).contains(time)));
+            prop_assert!(machine.now() >= before);
+        }
+    }
+
+    #[test]
+    fn a_description_is_what_it_says(cores in 1usize..5, base in 0.001f64..100.0, effect in 0.1f64..10.0, threads in 1u32..9) {
+        let text = format!("topology = \"core:{cores} pu:2\"\n[workload.prog]\nbase_s = {base}\nthreads = {threads}\n[effects]\n\"cpu:1\" = {effect}");
+        let mut machine = machine(&text, 1).unwrap();
+        prop_assert_eq!(machine.topology().unwrap().0.counts().cpus, 2 * cores);
+        prop_assert_eq!(machine.description.workload("prog").threads, threads);
+        for (placement, wanted) in [("cpu:0", base), ("cpu:1", base * effect)] {
+            let time = times(&mut machine, placement, 1)[0];
+            prop_assert!((time - wanted).abs() <= 1e-9, "{} is not {}", time, wanted);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_a_series_or_refused(head in "(wall|arm,wall|wall,user,sys)?\n?", rows in prop::collection::vec("[0-9.,e\\-]{0,8}|\\PC{0,8}", 0..20), arm in prop::option::of(0u32..3)) {
+        let _ = series::parse(format!("{head}{}", rows.join("\n")).as_bytes(), arm);
+    }
+
+    #[test]
+    fn a_series_is_what_was_recorded(rows in prop::collection::vec((1e-6f64..1e6, 0.0f64..1.0, 0u32..2), 40)) {
+        let lines: Vec<String> = rows.iter().map(|(wall, share, arm)| format!("{arm},{wall},{}", wall * share)).collect();
+        let text = format!("arm, wall, user\n{}\n", lines.join("\n"));
+        let all = series::parse(text.as_bytes(), None).unwrap();
+        let walls: Vec<f64> = rows.iter().map(|row| row.0).collect();
+        let median = quantile(&walls, 0.5);
+        prop_assert_eq!(all.runs.len(), rows.len());
+        for (run, (wall, share, _)) in all.runs.iter().zip(&rows) {
+            prop_assert!((run.factor * median / wall - 1.0).abs() < 1e-9);
+            prop_assert!((run.user_share.unwrap() - share).abs() < 1e-9);
+            prop_assert!(run.sys_share.is_none());
+        }
+        let of_arm = rows.iter().filter(|row| row.2 == 1).count();
+        if let Ok(one) = series::parse(text.as_bytes(), Some(1)) {
+            prop_assert_eq!(one.runs.len(), of_arm);
+        }
+    }
 }

@@ -16,7 +16,7 @@ use crate::stats::confirm::{Contrast, Decision, Look, Score};
 use crate::stats::describe::{describe, median_interval};
 use crate::stats::diagnose;
 use crate::stats::paired::Paired;
-use crate::stats::verdict::{self, Outcome, Setting};
+use crate::stats::verdict::{self, Outcome, Setting, Words};
 use crate::topology::Topology;
 use crate::workload::{Better, Workload};
 
@@ -188,7 +188,8 @@ fn fill_arm(arm: &mut Arm, state: &ArmState) {
     // better in it than they are.
     let confirmed = state.runs.iter().filter(|r| r.phase == Phase::Confirmation);
     let values: Vec<f64> = confirmed.filter_map(|r| r.metric.value).collect();
-    arm.spread = describe(&values).map(|d| Spread {
+    let described = describe(&values);
+    arm.spread = described.filter(|_| values.len() > 1).map(|d| Spread {
         sd: d.sd,
         iqr: d.iqr,
         cv: d.cv,
@@ -196,7 +197,7 @@ fn fill_arm(arm: &mut Arm, state: &ArmState) {
         min: d.min,
         max: d.max,
     });
-    arm.estimate = describe(&values).map(|d| {
+    arm.estimate = described.map(|d| {
         let interval = median_interval(&values, 0.95);
         Estimate {
             value: d.median,
@@ -283,13 +284,19 @@ fn conclude(
     setting: &Setting<'_>,
     columns: &[usize],
 ) {
-    let outcome = verdict::outcome(look, setting.delta, plan.arms[plan.baseline].is_default);
-    let mut sentence = verdict::overall_sentence(outcome, look, setting);
+    let placebo = columns.iter().position(|&arm| Some(arm) == plan.placebo);
+    let choice = without_placebo(look, placebo, setting.baseline);
+    let is_default = plan.arms[plan.baseline].is_default;
+    let outcome = verdict::outcome(&choice, setting.delta, is_default);
+    let mut sentence = verdict::overall_sentence(outcome, &choice, setting);
     if record.plan.screened_arms > 0 {
         let dropped = record.arms.iter().filter(|arm| arm.eliminated).count();
         sentence.push_str(&format!(
-            " {} finalists were confirmed on fresh blocks; {dropped} arms had been eliminated in screening.",
-            look.contrasts.len()
+            " {} confirmed on fresh blocks; {dropped} arms had been eliminated in screening.",
+            match look.contrasts.len() {
+                1 => "1 finalist was".to_owned(),
+                finalists => format!("{finalists} finalists were"),
+            }
         ));
     }
     let best = match outcome {
@@ -311,6 +318,19 @@ fn conclude(
     };
 }
 
+/// What there is to choose from: a placebo proves the method, it is no choice.
+fn without_placebo(look: &Look, placebo: Option<usize>, baseline: usize) -> Look {
+    let mut choice = look.clone();
+    choice.contrasts.retain(|c| Some(c.arm) != placebo);
+    if choice.contrasts.is_empty() {
+        return look.clone();
+    }
+    if Some(choice.winner) == placebo {
+        choice.winner = baseline;
+    }
+    choice
+}
+
 fn advice(plan: &Plan, outcome: Outcome, best: Option<usize>) -> String {
     match (outcome, best) {
         (Outcome::Best(_), Some(arm)) => {
@@ -325,8 +345,14 @@ fn advice(plan: &Plan, outcome: Outcome, best: Option<usize>) -> String {
             }
         }
         (Outcome::LeaveAlone, _) => "Change nothing.".to_owned(),
-        (Outcome::Same, _) => "Choose by other reasons than speed.".to_owned(),
-        _ => "Give it a longer --budget, or accept a wider --min-effect.".to_owned(),
+        (Outcome::Same, _) if plan.words() == Words::SPEED => {
+            "Choose by other reasons than speed.".to_owned()
+        }
+        (Outcome::Same, _) => "Choose by other reasons than this metric.".to_owned(),
+        _ => format!(
+            "Give it {}, or accept a wider --min-effect.",
+            plan.more_effort()
+        ),
     }
 }
 
@@ -345,8 +371,10 @@ fn failed_sentence(record: &Comparison) -> String {
     let told = baseline.or(failed.first());
     let reason = told.and_then(|arm| arm.invalid.as_deref()).unwrap_or("?");
     let who = told.map_or("", |arm| arm.name.as_str());
+    // The command's own last words are quoted as they are.
+    let stop = if reason.contains('\n') { "" } else { "." };
     if failed.len() == record.arms.len() {
-        return format!("No arm could be measured: {reason}.");
+        return format!("No arm could be measured: {reason}{stop}");
     }
-    format!("No verdict, since {who} could not be measured: {reason}.")
+    format!("No verdict, since {who} could not be measured: {reason}{stop}")
 }

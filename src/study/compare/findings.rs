@@ -1,11 +1,13 @@
 //! What disturbed an experiment, and what its figures do not show by
 //! themselves. A check is a function from the record to a finding.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 
 use super::engine::Results;
 use super::plan::Plan;
-use crate::record::{Comparison, Finding, RunRecord, Severity, Stopped};
+use crate::record::{Arm, Comparison, Finding, RunRecord, Severity, Stopped};
 use crate::stats::describe::quantile;
 use crate::stats::diagnose;
 use crate::stats::sequential::LEAST_PAIRS;
@@ -24,7 +26,8 @@ const SHORT_RUN_S: f64 = 0.005;
 /// All findings, worst first.
 pub(super) fn all(record: &Comparison, plan: &Plan, results: &Results) -> Vec<Finding> {
     let mut findings: Vec<Finding> = [
-        too_few_blocks(record),
+        too_few_blocks(record, plan),
+        placebo(record, plan),
         thread_counts(record),
         granted(record),
         throttled(results),
@@ -77,55 +80,103 @@ pub fn merged(name: &str, same_as: &[String]) -> Option<Finding> {
         Finding::new(
             "arms_merged",
             Severity::Note,
-            format!(
-                "{} stands for the same CPUs as {name} here and was merged with it.",
-                same_as.join(", ")
-            ),
+            match same_as {
+                [twin] => format!(
+                    "{twin} stands for the same CPUs as {name} here and was merged with it."
+                ),
+                twins => format!(
+                    "{} stand for the same CPUs as {name} here and were merged with it.",
+                    twins.join(", ")
+                ),
+            },
             "",
         )
     })
 }
 
-fn too_few_blocks(record: &Comparison) -> Option<Finding> {
+/// The placebo is the baseline itself: any difference is a false alarm.
+fn placebo(record: &Comparison, plan: &Plan) -> Option<Finding> {
+    let name = &plan.arms[plan.placebo?].name;
+    let contrast = record.contrasts.iter().find(|c| c.arm == *name)?;
+    let baseline = &contrast.baseline;
+    if matches!(contrast.verdict.as_str(), "faster" | "slower") {
+        return Some(Finding::new(
+            "placebo_differs",
+            Severity::Problem,
+            format!(
+                "The placebo came out different from {baseline}, although it is the same: a false alarm, which at most 1 of 20 comparisons raises."
+            ),
+            "Run again; if it happens again, something depends on the order of runs.",
+        ));
+    }
+    Some(Finding::new(
+        "placebo_passed",
+        Severity::Note,
+        format!("The placebo was not told apart from {baseline}, as it must be."),
+        "",
+    ))
+}
+
+fn too_few_blocks(record: &Comparison, plan: &Plan) -> Option<Finding> {
     let is_short = record.blocks < LEAST_PAIRS && record.stopped != Some(Stopped::Failed);
     is_short.then(|| {
         Finding::new(
             "too_few_blocks",
             Severity::Problem,
             format!(
-                "{} whole blocks allow no claim at any level; it takes at least {LEAST_PAIRS}.",
-                record.blocks
+                "{} no claim at any level; it takes at least {LEAST_PAIRS}.",
+                match record.blocks {
+                    1 => "1 whole block allows".to_owned(),
+                    blocks => format!("{blocks} whole blocks allow"),
+                }
             ),
-            "Give a longer --budget, or name fewer arms.",
+            &format!("Give {}, or name fewer arms.", plan.more_effort()),
         )
         .with("blocks", record.blocks)
     })
 }
 
 fn thread_counts(record: &Comparison) -> Option<Finding> {
-    let counts: Vec<(String, u32)> = record
+    let counts: Vec<(&Arm, u32)> = record
         .arms
         .iter()
-        .filter_map(|arm| {
-            let most = arm.runs.iter().filter_map(|run| run.threads).max()?;
-            Some((arm.name.clone(), most))
-        })
+        .filter_map(|arm| Some((arm, arm.runs.iter().filter_map(|run| run.threads).max()?)))
         .collect();
-    let least = counts.iter().map(|c| c.1).min()?;
-    let most = counts.iter().map(|c| c.1).max()?;
-    if least == most {
+    let differ = |same_command: bool| {
+        counts.iter().any(|(arm, count)| {
+            counts.iter().any(|(other, others)| {
+                count != others && (!same_command || arm.command == other.command)
+            })
+        })
+    };
+    if !differ(false) {
         return None;
     }
-    let listed: Vec<String> = counts.iter().map(|(n, c)| format!("{n}: {c}")).collect();
-    Some(
+    let listed: Vec<String> = counts
+        .iter()
+        .map(|(arm, count)| format!("{}: {count}", arm.name))
+        .collect();
+    let listed = listed.join(", ");
+    let finding = if differ(true) {
         Finding::new(
             "thread_counts_differ",
             Severity::Warning,
-            format!("The program starts different numbers of threads ({}): their effect and that of the placement cannot be told apart.", listed.join(", ")),
+            format!(
+                "The program starts different numbers of threads ({listed}): their effect and that of the placement cannot be told apart."
+            ),
             "Fix the number with --threads-env N, or in the command.",
         )
-        .with("threads", json!(counts.into_iter().collect::<std::collections::BTreeMap<_, _>>())),
-    )
+    } else {
+        // Part of what was asked: other commands, or a sweep over threads.
+        Finding::new(
+            "thread_counts_differ",
+            Severity::Note,
+            format!("The commands start different numbers of threads ({listed})."),
+            "",
+        )
+    };
+    let by_name: BTreeMap<&str, u32> = counts.iter().map(|(a, c)| (a.name.as_str(), *c)).collect();
+    Some(finding.with("threads", json!(by_name)))
 }
 
 fn granted(record: &Comparison) -> Option<Finding> {
@@ -153,8 +204,16 @@ fn throttled(results: &Results) -> Option<Finding> {
             "throttled",
             Severity::Warning,
             format!(
-                "{} blocks were dropped because a cgroup's CPU quota stopped a run in them.",
-                results.throttled_blocks
+                "{} dropped because a cgroup's CPU quota stopped a run in {}.",
+                match results.throttled_blocks {
+                    1 => "1 block was".to_owned(),
+                    blocks => format!("{blocks} blocks were"),
+                },
+                if results.throttled_blocks == 1 {
+                    "it"
+                } else {
+                    "them"
+                }
             ),
             "Raise the quota (cpu.max), or start fewer threads.",
         )
@@ -246,7 +305,14 @@ fn outliers(record: &Comparison) -> Option<Finding> {
         Finding::new(
             "outliers",
             Severity::Note,
-            format!("{count} of {runs} runs lie far from their arm's median; none was removed, ranks do the work."),
+            format!(
+                "{count} of {runs} runs {} arm's median; none was removed, ranks do the work.",
+                if count == 1 {
+                    "lies far from its"
+                } else {
+                    "lie far from their"
+                }
+            ),
             "",
         )
         .with("runs", count)

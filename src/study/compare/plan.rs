@@ -80,6 +80,8 @@ pub struct Plan {
     pub started: String,
     /// Labels of the user's.
     pub tags: Vec<String>,
+    /// Index of the arm that is the baseline under another name.
+    pub placebo: Option<usize>,
 }
 
 /// Why a plan cannot be carried out.
@@ -130,6 +132,7 @@ impl Plan {
             id: String::new(),
             started: String::new(),
             tags: Vec::new(),
+            placebo: None,
         })
     }
 
@@ -140,8 +143,8 @@ impl Plan {
     pub fn check(&self) -> Result<(), PlanError> {
         let out = |text: &str| Err(PlanError::OutOfRange(text.to_owned()));
         if self.arms.len() < 2 {
-            let all = "every arm comes to the same CPUs and command on this machine";
-            return Err(PlanError::TooFewArms(all.to_owned()));
+            let only = "only one arm is left on this machine; add another --place or --command";
+            return Err(PlanError::TooFewArms(only.to_owned()));
         }
         let tuning = &self.tuning;
         if !(tuning.min_effect > 0.0 && tuning.min_effect < 1.0) {
@@ -160,6 +163,16 @@ impl Plan {
             return out("a budget is needed: --budget or --max-runs");
         }
         Ok(())
+    }
+
+    /// The option that gives the experiment more to work with.
+    #[must_use]
+    pub const fn more_effort(&self) -> &'static str {
+        if self.tuning.budget.is_some() {
+            "a longer --budget"
+        } else {
+            "more --max-runs"
+        }
     }
 
     /// How the metric's cost is spoken of.

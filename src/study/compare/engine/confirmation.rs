@@ -192,10 +192,11 @@ impl Engine<'_> {
             .saturating_sub(self.confirmation_started);
         let needed = spent.mul_f64((factor * n_max as f64 / n as f64).min(1e9));
         self.observer.warn(&format!(
-            "Too noisy for this budget: at its end intervals will be about ±{:.1} %; ±{:.1} % takes about {}. A wider --min-effect or a longer --budget helps.",
+            "Too noisy for this budget: at its end intervals will be about ±{:.1} %; ±{:.1} % takes about {}. A wider --min-effect or {} helps.",
             100.0 * at_end.exp_m1(),
             100.0 * wanted,
-            duration(needed)
+            duration(needed),
+            self.plan.more_effort()
         ));
     }
 

@@ -1,0 +1,24 @@
+//! Captured machines: the text form round-trips, and whatever the files say, a
+//! consistent machine comes out.
+
+#![no_main]
+
+use invariants::check_topology;
+use libfuzzer_sys::fuzz_target;
+use pinwise::topology::{Capture, Topology, wanted_cgroup_files};
+
+fuzz_target!(|text: &[u8]| {
+    let Ok(text) = std::str::from_utf8(text) else {
+        return;
+    };
+    let Ok(capture) = Capture::from_text(text) else {
+        return;
+    };
+    assert_eq!(
+        Capture::from_text(&capture.to_text()).as_ref(),
+        Ok(&capture)
+    );
+    let _ = wanted_cgroup_files(&capture);
+    let (topology, warnings) = Topology::from_capture(&capture);
+    check_topology(&topology, &warnings);
+});

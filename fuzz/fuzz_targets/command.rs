@@ -1,0 +1,44 @@
+//! A command line, and on the lines below it parameters such as
+//! `threads=1..8`: quoting round-trips, and sweeps multiply as they say.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pinwise::workload::{Command, Sweep};
+
+fuzz_target!(|text: &[u8]| {
+    let Ok(text) = std::str::from_utf8(text) else {
+        return;
+    };
+    let mut lines = text.split('\n');
+    let line = lines.next().unwrap_or_default();
+    let sweeps: Vec<Sweep> = lines.filter_map(|text| text.parse().ok()).collect();
+    check_line(line);
+    let Ok(expanded) = Sweep::expand(&sweeps, line) else {
+        return;
+    };
+    let product: usize = sweeps.iter().map(|sweep| sweep.values.len()).product();
+    assert_eq!(expanded.len(), product);
+    let (label, filled) = &expanded[0];
+    assert_eq!(label.is_empty(), sweeps.is_empty());
+    if sweeps.is_empty() {
+        assert_eq!(filled, line);
+    }
+    check_line(filled);
+});
+
+fn check_line(line: &str) {
+    let Ok(command) = Command::from_line(line) else {
+        return;
+    };
+    assert_eq!(
+        Command::from_line(&command.to_string()).as_ref(),
+        Ok(&command)
+    );
+    assert_eq!(
+        Command::from_argv(command.argv().to_vec()).as_ref(),
+        Ok(&command)
+    );
+    assert!(!command.program().is_empty());
+    let _ = (command.program_name(), command.shell_characters());
+}

@@ -1,0 +1,58 @@
+//! The files of `/sys` and `/proc` that `doctor` and `topology --from FOLDER`
+//! read, given in the text form of a capture and put into a folder.
+
+#![no_main]
+
+use std::path::{Component, Path, PathBuf};
+
+use invariants::check_topology;
+use libfuzzer_sys::fuzz_target;
+use pinwise::machine::linux::{capture_folder, read_host_facts};
+use pinwise::topology::{Capture, Topology};
+
+/// More files or deeper folders only make a run slower.
+const MOST_FILES: usize = 24;
+const DEEPEST: usize = 8;
+
+fuzz_target!(|text: &[u8]| {
+    let Ok(text) = std::str::from_utf8(text) else {
+        return;
+    };
+    // The text form is checked here as everywhere; the paths are taken again
+    // from its lines, because a capture does not list them.
+    if Capture::from_text(text).is_err() {
+        return;
+    }
+    let folder = invariants::folder();
+    for line in text.lines().skip(1).take(MOST_FILES) {
+        if let Some((path, content)) = line.split_once('\t')
+            && let Some(path) = inside(folder.path(), path)
+        {
+            put(&path, &content.replace("\\n", "\n"));
+        }
+    }
+    let facts = read_host_facts(folder.path());
+    assert!(facts.load_average.is_none_or(|load| !load.is_infinite()));
+    if let Ok(capture) = capture_folder(folder.path()) {
+        let (topology, warnings) = Topology::from_capture(&capture);
+        check_topology(&topology, &warnings);
+    }
+});
+
+/// The path below the folder, unless it would lead out of it.
+fn inside(folder: &Path, path: &str) -> Option<PathBuf> {
+    let path = Path::new(path);
+    let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+    let is_good = path.components().all(is_plain) && path.components().count() <= DEEPEST;
+    is_good.then(|| folder.join(path))
+}
+
+/// Names that cannot be made (too long, a file where a folder is needed) are
+/// left out.
+fn put(path: &Path, content: &str) {
+    if let Some(folder) = path.parent()
+        && std::fs::create_dir_all(folder).is_ok()
+    {
+        let _ = std::fs::write(path, content);
+    }
+}

@@ -1,0 +1,63 @@
+//! A simulated machine's TOML, after a NUL byte perhaps the series `s.csv` that
+//! stands beside it: refused with a reason, or a machine whose clock goes
+//! forward whatever its noise.
+
+#![no_main]
+
+use std::time::Duration;
+
+use libfuzzer_sys::fuzz_target;
+use pinwise::machine::sim::SimulatedMachine;
+use pinwise::machine::{Machine, Output, Request};
+use pinwise::placement::Placement;
+use pinwise::workload::{Command, Workload};
+
+thread_local! {
+    static FOLDER: tempfile::TempDir = invariants::folder();
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let at = bytes.iter().position(|&byte| byte == 0);
+    let (toml, series) = bytes.split_at(at.unwrap_or(bytes.len()));
+    // A series is looked for beside the description: with a slash, plain or as
+    // an escape, it could be any file of this system.
+    if toml.iter().any(|byte| matches!(byte, b'/' | b'\\')) {
+        return;
+    }
+    FOLDER.with(|folder| {
+        let description = folder.path().join("m.toml");
+        std::fs::write(&description, toml).expect("a file");
+        let series = series.get(1..).unwrap_or_default();
+        std::fs::write(folder.path().join("s.csv"), series).expect("a file");
+        let path = description.to_str().expect("a path in UTF-8");
+        match SimulatedMachine::open(path, 1) {
+            Ok(mut machine) => check(&mut machine),
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    });
+});
+
+fn check(machine: &mut SimulatedMachine) {
+    let (topology, _) = machine.topology().expect("simulated machines have one");
+    let place = Placement::os_default().realise(&topology).expect("a place");
+    let workload = Workload::new(Command::from_line("prog").expect("a command"));
+    let request = Request {
+        workload: &workload,
+        cpus: &place.cpus,
+        memory: None,
+        output: Output::Keep,
+        environment_padding: 0,
+        count_threads_closely: false,
+    };
+    let mut total = Duration::ZERO;
+    for _ in 0..8 {
+        let before = machine.now();
+        let run = machine.run(&request).expect("simulated runs do not break");
+        assert!(machine.now() >= before);
+        assert!(run.output.is_some() && run.granted == place.cpus);
+        // Studies add such times up.
+        let cpu = run.user.unwrap_or_default() + run.system.unwrap_or_default();
+        total += run.wall + cpu;
+    }
+    assert!(total < Duration::MAX);
+}

@@ -1,0 +1,17 @@
+//! What stands after `--store`.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pinwise::store::Location;
+
+fuzz_target!(|text: &[u8]| {
+    let Ok(text) = std::str::from_utf8(text) else {
+        return;
+    };
+    match Location::parse(text) {
+        Ok(Location::Sqlite(path)) => assert!(!path.as_os_str().is_empty()),
+        Ok(Location::Nowhere) => assert_eq!(text, "none"),
+        Err(error) => assert!(error.to_string().contains(text)),
+    }
+});

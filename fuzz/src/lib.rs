@@ -1,0 +1,159 @@
+//! What must hold whatever was read: checks that several fuzz targets share.
+//!
+//! Nothing here is about how a text is written; only about the values that
+//! came out of it, and about what pinwise then shows of them.
+
+use std::path::Path;
+
+use pinwise::placement::{Placement, Realised};
+use pinwise::record::{TOPOLOGY_SCHEMA, TopologyRecord};
+use pinwise::report::{self, Palette};
+use pinwise::topology::{CpuSet, Level, Node, NodeKind, Topology};
+use serde::{Serialize, de::DeserializeOwned};
+
+/// Larger machines are read, but not looked at from all sides: a target should
+/// make thousands of runs per second.
+const LARGEST_MACHINE: usize = 256;
+
+/// One placement of each kind, some with counts that small machines lack.
+const PLACEMENTS: [&str; 16] = [
+    "os-default",
+    "compact*2",
+    "spread*2",
+    "balanced*3",
+    "one-per-core",
+    "one-per-llc",
+    "one-per-numa",
+    "one-core:1",
+    "one-llc",
+    "one-numa/mem=bind",
+    "one-package/mem=interleave",
+    "p-cores",
+    "e-cores",
+    "shape:core=2,smt=1",
+    "shape:pkg=1,llc=1",
+    "cpu:0",
+];
+
+/// A machine is consistent, can be written down, shown and placed on.
+pub fn check_topology(topology: &Topology, warnings: &[String]) {
+    if topology.cpus.len() > LARGEST_MACHINE {
+        return;
+    }
+    check_sets(topology);
+    check_cpus(topology);
+    check_tree(topology);
+    let record = TopologyRecord::new(topology, warnings);
+    assert_eq!(through_json(&record, TOPOLOGY_SCHEMA), record);
+    check_shown(&report::topology(topology, &record, Palette::default()));
+    for name in PLACEMENTS {
+        let placement: Placement = name.parse().expect("a placement of the list above");
+        check_placement(&placement, topology);
+    }
+}
+
+/// Where a placement can be had, its CPUs are allowed ones and as many as
+/// asked for.
+pub fn check_placement(placement: &Placement, topology: &Topology) -> Option<Realised> {
+    let realised = match placement.realise(topology) {
+        Ok(realised) => realised,
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            return None;
+        }
+    };
+    assert!(realised.cpus.is_subset(&topology.allowed), "{placement}");
+    if !topology.allowed.is_empty() {
+        assert!(!realised.cpus.is_empty(), "{placement}");
+    }
+    if let Some(count) = placement.count {
+        assert_eq!(realised.cpus.len(), count, "{placement}");
+    }
+    assert_eq!(realised.used.cpus, realised.cpus.len());
+    check_shown(&report::explain(&realised, Palette::default()));
+    Some(realised)
+}
+
+/// Text for a terminal holds no control characters: they could come from the
+/// file that was read, and fool the reader.
+pub fn check_shown(text: &str) {
+    let bad = text.chars().find(|&c| c.is_control() && c != '\n');
+    assert_eq!(bad, None, "{text:?}");
+}
+
+/// A record written down and read again.
+pub fn through_json<T: Serialize + DeserializeOwned>(record: &T, schema: &'static str) -> T {
+    let text = serde_json::to_string(record).expect("records are JSON");
+    pinwise::record::read(&text, schema).expect("pinwise reads what it writes")
+}
+
+/// A folder for files that a target must hand over by path; in memory where
+/// the system has such a place.
+pub fn folder() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    let made = if memory.is_dir() {
+        tempfile::tempdir_in(memory)
+    } else {
+        tempfile::tempdir()
+    };
+    made.expect("a folder for temporary files")
+}
+
+fn check_sets(topology: &Topology) {
+    assert!(topology.allowed.is_subset(&topology.online));
+    for units in [&topology.cores, &topology.llcs, &topology.packages] {
+        let union = units.iter().fold(CpuSet::new(), |all, set| all.union(set));
+        let members: usize = units.iter().map(CpuSet::len).sum();
+        assert_eq!(members, union.len(), "units of a level are disjoint");
+        assert!(union.is_subset(&topology.online));
+        assert!(units.iter().all(|unit| !unit.is_empty()));
+    }
+    let in_cores: usize = topology.cores.iter().map(CpuSet::len).sum();
+    assert_eq!(in_cores, topology.online.len(), "every CPU has a core");
+    let counts = topology.counts();
+    assert!(counts.cores <= counts.cpus && counts.llcs <= counts.cpus);
+}
+
+fn check_cpus(topology: &Topology) {
+    for cpu in &topology.cpus {
+        assert_eq!(topology.cpu(cpu.id), Some(cpu));
+        assert_eq!(cpu.online, topology.online.contains(cpu.id));
+        assert_eq!(cpu.allowed, topology.allowed.contains(cpu.id));
+        let units = [
+            (cpu.core, &topology.cores),
+            (cpu.llc, &topology.llcs),
+            (cpu.package, &topology.packages),
+        ];
+        for (index, sets) in units {
+            assert!(index.is_none_or(|index| sets[index].contains(cpu.id)));
+        }
+        assert!(cpu.online || (cpu.core, cpu.llc, cpu.package) == (None, None, None));
+    }
+}
+
+/// Every node lies inside its parent and beside its siblings, and every CPU
+/// stands in the tree once.
+fn check_tree(topology: &Topology) {
+    for (tree, within) in [
+        (topology.tree(), &topology.online),
+        (topology.allowed_tree(), &topology.allowed),
+    ] {
+        let mut leaves = CpuSet::new();
+        let mut count = 0;
+        tree.walk(&mut |node: &Node, _| {
+            let below: usize = node.children.iter().map(|child| child.cpus.len()).sum();
+            let union = node
+                .children
+                .iter()
+                .fold(CpuSet::new(), |all, child| all.union(&child.cpus));
+            assert_eq!(below, union.len());
+            assert!(union.is_subset(&node.cpus));
+            if node.kind == NodeKind::Unit(Level::Cpu) {
+                leaves = leaves.union(&node.cpus);
+                count += 1;
+            }
+        });
+        assert_eq!(&leaves, within);
+        assert_eq!(count, within.len());
+    }
+}

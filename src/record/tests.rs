@@ -1,0 +1,260 @@
+//! Records round-trip through JSON, and any text is read or refused.
+
+use super::*;
+use crate::topology::Topology;
+use proptest::prelude::*;
+
+/// Text with quotes, escapes and letters of all alphabets.
+fn any_text() -> impl Strategy<Value = String> {
+    "[ -~\\\\\"\n\u{1b}é中]{0,8}"
+}
+
+fn any_figure() -> impl Strategy<Value = Option<f64>> {
+    prop::option::of(any::<f64>())
+}
+
+fn any_count() -> impl Strategy<Value = Option<u64>> {
+    prop::option::of(any::<u64>())
+}
+
+/// Any run that can be written down; its figures need not fit each other.
+pub(crate) fn any_run() -> impl Strategy<Value = RunRecord> {
+    let phase = prop::sample::select(vec![
+        Phase::Warmup,
+        Phase::Screening,
+        Phase::Confirmation,
+        Phase::Dropped,
+    ]);
+    let place = (0usize..9, 0usize..9, 0usize..9, phase);
+    let times = (any::<f64>(), any::<f64>(), any_figure(), any_figure());
+    let end = prop::option::of(any::<i32>());
+    let ends = (end.clone(), end, any::<bool>(), prop::option::of(0u32..99));
+    let counts = prop::collection::vec(any_count(), 9);
+    let others = (any_figure(), any_figure(), any_figure(), any_figure());
+    (place, times, ends, counts, others, "[0-9,-]{0,6}").prop_map(
+        |(place, times, ends, counts, others, granted_cpus)| RunRecord {
+            block: place.0,
+            order: place.1,
+            block_runs: place.2,
+            phase: place.3,
+            at_s: times.0,
+            wall_s: times.1,
+            user_s: times.2,
+            sys_s: times.3,
+            max_rss_bytes: counts[0],
+            exit: ends.0,
+            signal: ends.1,
+            timed_out: ends.2,
+            threads: ends.3,
+            migrations: counts[1],
+            context_switches: counts[2],
+            involuntary_switches: counts[3],
+            minor_faults: counts[4],
+            major_faults: counts[5],
+            cycles: counts[6],
+            instructions: counts[7],
+            granted_cpus,
+            foreign_cpu_s: others.0,
+            steal_s: others.1,
+            throttled: counts[8],
+            metric: MetricReading {
+                value: others.2,
+                cost: others.3,
+            },
+        },
+    )
+}
+
+fn any_arm() -> impl Strategy<Value = Arm> {
+    let runs = || prop::collection::vec(any_run(), 0..3);
+    let texts = prop::collection::vec(any_text(), 0..4);
+    let figures = prop::collection::vec(any::<f64>(), 6);
+    (any_text(), texts, runs(), runs(), figures, any_figure()).prop_map(
+        |(name, texts, runs, other_runs, figures, figure)| Arm {
+            command: texts.clone(),
+            workload: WorkloadRecord {
+                input: texts.first().cloned(),
+                environment: texts.iter().map(|t| (t.clone(), name.clone())).collect(),
+                prepare: texts.get(1).cloned(),
+                cleanup: None,
+                timeout_s: figure,
+            },
+            placement: PlacementRecord {
+                name: name.clone(),
+                kind: "confined".to_owned(),
+                memory: texts.get(2).cloned(),
+                memory_nodes: vec![0; texts.len()],
+                packages: 1,
+                numa_nodes: 1,
+                llcs: 0,
+                cores: 1,
+            },
+            cpus: "0".to_owned(),
+            same_as: texts.clone(),
+            estimate: figure.map(|value| Estimate {
+                value,
+                low: None,
+                high: Some(figures[0]),
+            }),
+            spread: figure.map(|mean| Spread {
+                sd: figures[1],
+                iqr: figures[2],
+                cv: figures[3],
+                mean,
+                min: figures[4],
+                max: figures[5],
+            }),
+            eliminated: runs.is_empty(),
+            invalid: texts.get(3).cloned(),
+            name,
+            other_runs,
+            runs,
+        },
+    )
+}
+
+fn any_comparison() -> impl Strategy<Value = Comparison> {
+    let arms = prop::collection::vec(any_arm(), 0..3);
+    let texts = prop::collection::vec(any_text(), 6);
+    let figures = prop::collection::vec(any::<f64>(), 6);
+    (arms, texts, figures, any_figure(), any::<u64>()).prop_map(
+        |(arms, texts, figures, figure, seed)| {
+            let [id, started, name, sentence, advice, tag] = <[String; 6]>::try_from(texts)
+                .unwrap_or_else(|texts| unreachable!("six texts, not {texts:?}"));
+            Comparison {
+                schema: COMPARISON_SCHEMA.to_owned(),
+                study: "compare".to_owned(),
+                pinwise_version: "0.1.0".to_owned(),
+                host: any_host(&name),
+                seed,
+                metric: MetricRecord {
+                    name,
+                    unit: tag.clone(),
+                    better: "lower".to_owned(),
+                },
+                plan: PlanRecord {
+                    alpha: figures[0],
+                    min_effect: figures[1],
+                    precision: figure,
+                    budget_s: figure,
+                    max_runs: arms.first().map(|arm| arm.runs.len()),
+                    warmup_blocks: 1,
+                    score: "rank".to_owned(),
+                    screened_arms: arms.len(),
+                },
+                baseline: id.clone(),
+                contrasts: arms.iter().map(|arm| contrast(arm, &figures)).collect(),
+                best: figure.map(|_| id.clone()),
+                verdict: VerdictRecord {
+                    kind: VerdictKind::LeaveAlone,
+                    sentence: sentence.clone(),
+                    advice: advice.clone(),
+                    condition: String::new(),
+                },
+                findings: vec![
+                    Finding::new("drift", Severity::Warning, sentence, advice)
+                        .with("figure", figures[2])
+                        .with(&tag, seed),
+                ],
+                stopped: figure.map(|_| Stopped::Interrupted),
+                blocks: arms.len(),
+                elapsed_s: figures[3],
+                tags: vec![tag],
+                id,
+                started,
+                arms,
+            }
+        },
+    )
+}
+
+fn any_host(name: &str) -> HostRecord {
+    let topology = Topology::from_synthetic("core:2 pu:2").unwrap();
+    let record = TopologyRecord::new(&topology, &[]);
+    HostRecord {
+        machine_spec: name.to_owned(),
+        simulated: name.is_empty(),
+        machine: record.machine,
+        counts: record.counts,
+        allowed: record.allowed,
+        shape_hash: record.shape_hash,
+    }
+}
+
+fn contrast(arm: &Arm, figures: &[f64]) -> ContrastRecord {
+    ContrastRecord {
+        arm: arm.name.clone(),
+        baseline: arm.cpus.clone(),
+        ratio: figures[0],
+        low: Some(figures[1]),
+        high: None,
+        confidence: figures[2],
+        p_adjusted: figures[3],
+        verdict: "faster".to_owned(),
+        sentence: arm.name.clone(),
+        more_time_s: Some(figures[4]),
+        cpu_time_ratio: None,
+        totals: Some(TotalsRecord {
+            mean_ratio: figures[4],
+            p90_ratio: figures[5],
+        }),
+        depends_on_load: true,
+    }
+}
+
+#[test]
+fn foreign_and_newer_records_are_refused() {
+    let error = |text: &str| read::<Doctor>(text, DOCTOR_SCHEMA).unwrap_err().to_string();
+    for (text, part) in [
+        ("{", "damaged"),
+        ("{}", "is a '', not a 'pinwise.doctor/1'"),
+        (r#"{"schema":"pinwise.comparison/1"}"#, "not a"),
+        (r#"{"schema":"pinwise.doctor/2"}"#, "newer"),
+        (r#"{"schema":"pinwise.doctor/1"}"#, "damaged"),
+        (&"[".repeat(100_000), "damaged"),
+    ] {
+        assert!(error(text).contains(part), "{}", error(text));
+    }
+}
+
+proptest! {
+    #[test]
+    fn comparisons_round_trip(record in any_comparison()) {
+        let text = serde_json::to_string(&record).unwrap();
+        let again: Comparison = read(&text, COMPARISON_SCHEMA).unwrap();
+        prop_assert_eq!(again, record);
+    }
+
+    #[test]
+    fn stored_runs_are_adopted_without_loss(record in any_comparison(), runs in prop::collection::vec((0usize..4, any_run()), 0..6)) {
+        let count = |record: &Comparison| -> usize {
+            let runs = record.arms.iter().map(|arm| arm.runs.len() + arm.other_runs.len());
+            runs.sum()
+        };
+        let known = runs.iter().filter(|(arm, _)| *arm < record.arms.len()).count();
+        let mut adopted = record.clone();
+        adopted.adopt_runs(runs);
+        prop_assert_eq!(count(&adopted), count(&record) + known);
+        let _ = (adopted.title(), adopted.host_name());
+    }
+
+    #[test]
+    fn topologies_round_trip(packages in 1usize..3, cores in 1usize..5, warning in any_text()) {
+        let description = format!("package:{packages} [numa(memory=1GB)] l3:1(size=1MB) core:{cores} pu:2");
+        let topology = Topology::from_synthetic(&description).unwrap();
+        let record = TopologyRecord::new(&topology, &[warning]);
+        let text = serde_json::to_string(&record).unwrap();
+        prop_assert_eq!(read::<TopologyRecord>(&text, TOPOLOGY_SCHEMA).unwrap(), record);
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in "(\\{\"schema\":\"pinwise\\.(comparison|topology|doctor)/[0-9]{1,11}\")?\\PC{0,40}\\}?") {
+        let _ = read::<Comparison>(&text, COMPARISON_SCHEMA);
+        let _ = read::<TopologyRecord>(&text, TOPOLOGY_SCHEMA);
+        let _ = read::<Doctor>(&text, DOCTOR_SCHEMA);
+        if let Some(schema) = SchemaName::parse(&text) {
+            let printed = format!("{}/{}", schema.name, schema.version);
+            prop_assert_eq!(SchemaName::parse(&printed), Some(schema));
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What can be compared: commands, parameters, figures; what gates say; what
+//! becomes of commands that fail.
+
+use super::{Ran, Stage};
+
+const PROGRAMS: &str = "compare --machine sim:programs.toml --seed 3 --max-runs 30";
+
+#[test]
+fn commands_by_name() {
+    let stage = Stage::new();
+    let line =
+        format!("{PROGRAMS} --command './old -x' --command './new -x' --name before --name after");
+    stage.snapshot("commands", &line);
+    // Names go by position; a command without one is its own name.
+    let record = stage.json(&format!(
+        "{PROGRAMS} --command old --command new --name before"
+    ));
+    assert_eq!(record["arms"][0]["name"], "before");
+    assert_eq!(record["arms"][1]["name"], "new");
+    assert_eq!(record["baseline"], "before");
+}
+
+#[test]
+fn the_same_command_twice() {
+    let stage = Stage::new();
+    let record = stage.json(&format!(
+        "{PROGRAMS} --command old --command old --command old"
+    ));
+    let names: Vec<&str> = record["arms"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|arm| arm["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["old", "old (2)", "old (3)"]);
+}
+
+#[test]
+fn parameters() {
+    let stage = Stage::new();
+    let line = format!("{PROGRAMS} --parameter threads=1,2,4 'old -t {{threads}}'");
+    stage.snapshot("parameters", &line);
+    let line = format!(
+        "{PROGRAMS} -P t=1..2 --place os-default --place one-core -- old -t {{t}} 'a b{{t}}'"
+    );
+    stage.snapshot("parameters-and-places", &line);
+}
+
+#[test]
+fn figures() {
+    let stage = Stage::new();
+    for (name, metric) in [
+        ("regex-lower", "regex:([0-9.]+) s lower"),
+        ("regex-higher", "regex:([0-9.]+) s higher"),
+        ("max-rss", "max-rss"),
+        ("cpu", "cpu"),
+    ] {
+        let line = format!("{PROGRAMS} --command old --command new --metric '{metric}'");
+        stage.snapshot(&format!("metric-{name}"), &line);
+    }
+}
+
+#[test]
+fn a_higher_figure_is_better_and_its_ratio_is_inverted() {
+    let stage = Stage::new();
+    let record = stage.json(&format!(
+        "{PROGRAMS} --command old --command new --metric 'regex:([0-9.]+) s higher'"
+    ));
+    assert_eq!(record["metric"]["better"], "higher");
+    assert!(record["contrasts"][0]["ratio"].as_f64().unwrap() < 1.0);
+    assert_eq!(record["contrasts"][0]["verdict"], "faster");
+    assert_eq!(record["best"], "new");
+}
+
+#[test]
+fn figures_that_a_run_does_not_give() {
+    let stage = Stage::new();
+    let cases = [
+        "regex:nothing lower",
+        "regex:simulated (\\w+) lower",
+        "json:.a lower",
+        "cycles",
+        "max-rss",
+    ];
+    let all: String = cases
+        .iter()
+        .map(|metric| {
+            let ran = stage.run(&format!(
+                "compare --machine sim:same.toml --seed 1 --metric '{metric}' --place os-default --place cpu:0 -- prog"
+            ));
+            assert_eq!(ran.status, 2, "{ran}");
+            assert!(ran.out.is_empty(), "{ran}");
+            ran.to_string()
+        })
+        .collect();
+    super::check("metric-missing", &all);
+}
+
+#[test]
+fn the_gate_closes_on_a_slower_arm() {
+    let stage = Stage::new();
+    let line = format!("{PROGRAMS} --command old --command new");
+    let closed = stage.snapshot("gate", &format!("{line} --fail-if-slower 2%"));
+    assert_eq!(closed.status, 1);
+    assert_eq!(stage.run(&format!("{line} --fail-if-slower 10%")).status, 0);
+    let swapped = format!("{PROGRAMS} --command new --command old");
+    assert_eq!(
+        stage.run(&format!("{swapped} --fail-if-slower 0%")).status,
+        0
+    );
+}
+
+#[test]
+fn a_verdict_can_be_required() {
+    let stage = Stage::new();
+    let line = "--seed 1 --place os-default --place cpu:0 --max-runs 10 --require-verdict -- prog";
+    let status = |machine: &str| {
+        stage
+            .run(&format!("compare --machine sim:{machine}.toml {line}"))
+            .status
+    };
+    assert_eq!(status("noisy"), 3);
+    assert_eq!(status("slow"), 0);
+}
+
+#[test]
+fn commands_that_fail() {
+    let stage = Stage::new();
+    let failing = [
+        ("one-fails", "--command old --command new --command broken"),
+        ("one-fails-sometimes", "--command old --command flaky"),
+        ("baseline-fails", "--command broken --command old"),
+        ("all-fail", "--command broken --command broken"),
+        ("first-run-fails", "-- broken"),
+        ("too-late", "--timeout 103ms --command old --command new"),
+    ];
+    for (name, arguments) in failing {
+        let ran = stage.snapshot(name, &format!("{PROGRAMS} {arguments}"));
+        assert_eq!(ran.status, 2, "{ran}");
+    }
+    let line = format!("{PROGRAMS} --ignore-failure --command old --command broken");
+    assert_eq!(stage.run(&line).status, 0);
+}
+
+#[test]
+fn a_seed_repeats_the_runs_and_another_does_not() {
+    let stage = Stage::new();
+    let runs = |seed: u32| {
+        let mut record = stage.json(&format!(
+            "compare --machine sim:slow.toml --seed {seed} --place os-default --place cpu:0 --max-runs 12 -- prog"
+        ));
+        // All but the name and the time of the experiment.
+        let fields = record.as_object_mut().unwrap();
+        fields.remove("id");
+        fields.remove("started");
+        record
+    };
+    assert_eq!(runs(7), runs(7));
+    assert_ne!(runs(7)["arms"], runs(8)["arms"]);
+    let orders = |record: &serde_json::Value| -> Vec<u64> {
+        let runs = record["arms"][0]["runs"].as_array().unwrap();
+        runs.iter()
+            .map(|run| run["order"].as_u64().unwrap())
+            .collect()
+    };
+    assert_ne!(orders(&runs(7)), orders(&runs(8)));
+}
+
+#[test]
+fn without_a_seed_the_drawn_one_is_recorded_and_repeats() {
+    let stage = Stage::new();
+    let line = "compare --machine sim:slow.toml --place os-default --place cpu:0 --max-runs 8";
+    let drawn = stage.json(&format!("{line} -- prog"));
+    let seed = drawn["seed"].as_u64().unwrap();
+    let again = stage.json(&format!("{line} --seed {seed} -- prog"));
+    assert_eq!(drawn["arms"], again["arms"]);
+}
+
+#[test]
+fn quiet_means_no_notes() {
+    let stage = Stage::new();
+    let line = "compare --machine sim:share.toml --seed 1 --max-runs 8";
+    let loud = stage.succeed(&format!("{line} -- prog"));
+    let quiet = stage.succeed(&format!("{line} --quiet -- prog"));
+    assert!(loud.err.contains("2 threads"), "{loud}");
+    assert!(quiet.err.is_empty(), "{quiet}");
+    assert_eq!(loud.out, quiet.out);
+}
+
+#[test]
+fn characters_for_a_shell_are_pointed_out() {
+    let ran: Ran = Stage::new().snapshot(
+        "shell-characters",
+        "compare --machine sim:same.toml --seed 1 --max-runs 8 --place os-default --place cpu:0 'prog > out'",
+    );
+    assert!(ran.err.contains("--shell"), "{ran}");
+}

@@ -1,0 +1,80 @@
+//! `--help`: whole, within 80 columns, with examples at the end.
+
+use super::{Stage, WIDTH};
+
+const COMMANDS: [&str; 8] = [
+    "topology", "doctor", "compare", "run", "aa", "history", "show", "export",
+];
+
+#[test]
+fn help_of_the_program_and_of_every_command() {
+    let stage = Stage::new();
+    stage.snapshot("help", "--help");
+    for command in COMMANDS {
+        let ran = stage.snapshot(&format!("help-{command}"), &format!("{command} --help"));
+        assert!(ran.err.is_empty(), "{ran}");
+    }
+}
+
+#[test]
+fn help_ends_with_examples_that_name_the_command() {
+    let stage = Stage::new();
+    for command in COMMANDS {
+        for flag in ["-h", "--help"] {
+            let ran = stage.succeed(&format!("{command} {flag}"));
+            let (_, end) = ran.out.split_once("\nExamples:\n").expect("examples");
+            assert!(!end.contains("Options:"), "{ran}");
+            let examples: Vec<&str> = end.lines().take_while(|line| !line.is_empty()).collect();
+            assert!(!examples.is_empty(), "{ran}");
+            for example in examples {
+                assert!(example.starts_with("  pinwise "), "{example}");
+                assert!(example.contains(command), "{example}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_short_help_fits_and_is_shorter() {
+    let stage = Stage::new();
+    for command in COMMANDS {
+        let (short, long) = (
+            stage.succeed(&format!("{command} -h")),
+            stage.succeed(&format!("{command} --help")),
+        );
+        short.check_form();
+        assert!(short.out.lines().count() < long.out.lines().count());
+    }
+}
+
+#[test]
+fn help_uses_no_more_than_the_terminal() {
+    let stage = Stage::new();
+    for (columns, most) in [("60", 60), ("200", WIDTH)] {
+        let output = stage
+            .command("history -h")
+            .env("COLUMNS", columns)
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let (options, _) = text.split_once("Examples:").unwrap();
+        for line in options.lines() {
+            assert!(line.chars().count() <= most, "{line}");
+        }
+    }
+}
+
+#[test]
+fn version_and_no_arguments() {
+    let stage = Stage::new();
+    let version = stage.succeed("--version");
+    assert_eq!(
+        version.out,
+        format!("pinwise {}\n", env!("CARGO_PKG_VERSION"))
+    );
+    // Without a command the help is an error, told on standard error.
+    let ran = stage.run("");
+    assert_eq!(ran.status, 2);
+    assert!(ran.out.is_empty());
+    assert!(ran.err.contains("Usage: pinwise"), "{ran}");
+}

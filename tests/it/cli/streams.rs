@@ -1,0 +1,93 @@
+//! Colour, broken pipes, and the one command that looks at the real machine.
+
+use std::process::Stdio;
+
+use super::Stage;
+
+const LINE: &str =
+    "compare --machine sim:slow.toml --seed 1 --place os-default --place cpu:0 --max-runs 12";
+
+#[test]
+fn colour_only_where_it_is_wanted() {
+    let stage = Stage::new();
+    let is_coloured = |line: &str, no_color: Option<&str>| {
+        let mut command = stage.command(line);
+        command
+            .env_remove("NO_COLOR")
+            .envs(no_color.map(|value| ("NO_COLOR", value)));
+        let output = command.output().unwrap();
+        let has_escape = |bytes: &[u8]| bytes.contains(&0x1b);
+        (has_escape(&output.stdout), has_escape(&output.stderr))
+    };
+    let compare = |option: &str| format!("{LINE} {option} -- prog");
+    // Output is no terminal here.
+    assert_eq!(is_coloured(&compare(""), None), (false, false));
+    assert_eq!(is_coloured(&compare("--color always"), None).0, true);
+    assert_eq!(is_coloured(&compare("--color never"), None).0, false);
+    // An option that was typed counts for more than the environment.
+    assert_eq!(is_coloured(&compare("--color always"), Some("1")).0, true);
+    let wrong = "--color always compare --machine nowhere -- prog";
+    assert_eq!(is_coloured(wrong, None), (false, true));
+}
+
+#[test]
+fn colour_is_all_that_colour_adds() {
+    let stage = Stage::new();
+    let plain = stage.succeed(&format!("{LINE} -- prog"));
+    let coloured = stage.succeed(&format!("{LINE} --color always -- prog"));
+    let escape = regex_lite::Regex::new("\u{1b}\\[[0-9;]*m").unwrap();
+    assert_eq!(escape.replace_all(&coloured.out, ""), plain.out);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let stage = Stage::new();
+    let mut child = stage
+        .command("topology --machine 'sim:package:2 l3:2 core:4 pu:2'")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert!(output.stderr.is_empty());
+}
+
+#[test]
+fn data_and_all_else_are_kept_apart() {
+    let stage = Stage::new();
+    let ran = stage
+        .succeed("compare --machine sim:share.toml --seed 1 --max-runs 8 --format json -- prog");
+    assert!(ran.out.starts_with("{\"schema\":"), "{ran}");
+    assert!(ran.err.contains("The program runs 2 threads"), "{ran}");
+}
+
+#[test]
+fn the_doctor_tells_evidence_weight_and_fix() {
+    let stage = Stage::new();
+    let record = stage.json("doctor");
+    assert_eq!(record["schema"], "pinwise.doctor/1");
+    for finding in record["findings"].as_array().unwrap() {
+        assert!(
+            finding["sentence"].as_str().unwrap().ends_with('.'),
+            "{finding}"
+        );
+        assert!(finding["weight"].as_u64().unwrap() <= 10, "{finding}");
+        assert!(finding["evidence"].is_object(), "{finding}");
+        let severity = finding["severity"].as_str().unwrap();
+        assert!(["note", "warning", "problem"].contains(&severity));
+        let advice = finding["advice"].as_str().unwrap();
+        assert!(severity == "note" || !advice.is_empty(), "{finding}");
+    }
+    let checks = |key: &str| match &record[key] {
+        serde_json::Value::Array(list) => list.len(),
+        serde_json::Value::Object(map) => map.len(),
+        other => panic!("{key}: {other}"),
+    };
+    let all = checks("findings") + checks("passed") + checks("unavailable");
+    assert!(all >= 20, "{all} checks");
+    let text = stage.succeed("doctor");
+    text.check_form();
+    assert!(text.out.contains("In order: ") || text.out.contains("Findings"));
+}

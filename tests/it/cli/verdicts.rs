@@ -1,0 +1,153 @@
+//! What `compare` and `aa` conclude, one machine per conclusion.
+
+use super::Stage;
+
+#[test]
+fn a_winner_comes_with_its_command() {
+    let ran = Stage::new().snapshot(
+        "winner",
+        "compare --machine sim:share.toml --seed 1 -- prog -t 2",
+    );
+    assert!(ran.out.contains("→ Run: taskset -c 0-3 prog -t 2\n"));
+}
+
+#[test]
+fn arms_that_are_the_same() {
+    let ran = Stage::new().snapshot(
+        "same",
+        "compare --machine sim:same.toml --seed 1 --place os-default --place cpu:0 -- prog",
+    );
+    assert!(ran.out.contains("All arms are the same within ±1.0 %"));
+}
+
+#[test]
+fn nothing_beats_doing_nothing() {
+    let ran = Stage::new().snapshot(
+        "leave-alone",
+        "compare --machine sim:slow.toml --seed 1 -- prog",
+    );
+    assert!(ran.out.contains("Leave it alone"));
+}
+
+#[test]
+fn undecided_says_what_is_possible_and_how_long_it_takes() {
+    let stage = Stage::new();
+    let line =
+        "compare --machine sim:noisy.toml --seed 1 --place os-default --place cpu:0 --budget 30s";
+    let ran = stage.snapshot("undecided", &format!("{line} -- prog"));
+    assert!(ran.out.contains("more for ±1.0 %"), "{ran}");
+    assert!(ran.err.contains("Too noisy for this budget"), "{ran}");
+}
+
+#[test]
+fn too_few_runs_allow_no_claim() {
+    let stage = Stage::new();
+    let line = "compare --machine sim:noisy.toml --seed 1 --place os-default --place cpu:0";
+    stage.snapshot("one-run", &format!("{line} --max-runs 1 -- prog"));
+    stage.snapshot("four-runs", &format!("{line} --max-runs 4 -- prog"));
+}
+
+#[test]
+fn another_baseline() {
+    Stage::new().snapshot(
+        "baseline",
+        "compare --machine sim:slow.toml --seed 1 --baseline cpu:0 --place os-default --place cpu:0 --max-runs 20 -- prog",
+    );
+}
+
+#[test]
+fn a_placebo_is_no_choice() {
+    let ran = Stage::new().snapshot(
+        "placebo",
+        "compare --machine sim:slow.toml --seed 1 --place os-default --place cpu:0 --placebo --max-runs 12 -- prog",
+    );
+    // Undecided against the placebo is no gain that could still be had.
+    assert!(ran.out.contains("Leave it alone"), "{ran}");
+    assert!(ran.out.contains("The placebo was not told apart"), "{ran}");
+}
+
+#[test]
+fn a_placebo_that_differs_is_a_false_alarm() {
+    // At most one seed in twenty gives one.
+    let ran = Stage::new().snapshot(
+        "placebo-alarm",
+        "compare --machine sim:slow.toml --seed 9 --place os-default --place cpu:0 --placebo --max-runs 12 -- prog",
+    );
+    assert!(ran.out.contains("The placebo came out different"), "{ran}");
+}
+
+#[test]
+fn twenty_identical_arms() {
+    let ran = Stage::new().snapshot(
+        "twenty-identical",
+        &format!(
+            "compare --machine sim:twenty.toml --seed 1{} --max-runs 15 -- prog",
+            twenty_cpus()
+        ),
+    );
+    assert!(!ran.out.contains("is best"), "{ran}");
+    assert!(ran.out.contains("Eliminated in screening"), "{ran}");
+}
+
+#[test]
+fn the_best_of_twenty_one() {
+    let ran = Stage::new().snapshot(
+        "twenty-winner",
+        &format!(
+            "compare --machine sim:twenty.toml --seed 1 --place os-default{} --max-runs 15 -- picky",
+            twenty_cpus()
+        ),
+    );
+    assert!(ran.out.contains("cpu:7 is best"), "{ran}");
+}
+
+fn twenty_cpus() -> String {
+    (0..20).map(|cpu| format!(" --place cpu:{cpu}")).collect()
+}
+
+#[test]
+fn a_long_command_is_not_broken() {
+    let ran = Stage::new().snapshot(
+        "long-command",
+        "compare --machine sim:share.toml --seed 1 --place os-default --place one-llc -- prog --input '/srv/data/a file with a long name.dat' --output /dev/null --threads 2",
+    );
+    assert!(ran.out.lines().any(|line| {
+        line.starts_with("→ Run: taskset -c 0-3 prog ") && line.ends_with("--threads 2")
+    }));
+}
+
+#[test]
+fn hostile_names_cannot_fool_a_terminal() {
+    Stage::new().snapshot(
+        "hostile-names",
+        "compare --machine sim:programs.toml --seed 3 --max-runs 8 --command \"old '\u{1b}[31mred'\" --command new --name \"a\u{7}b\" --name 'one\ntwo'",
+    );
+}
+
+#[test]
+fn placements_that_are_the_same_here_are_merged() {
+    let ran = Stage::new().snapshot(
+        "merged",
+        "compare --machine sim:share.toml --seed 1 --place os-default --place compact --place one-llc --place one-numa --place cpu:0-3 --max-runs 20 -- prog",
+    );
+    assert!(ran.err.contains("merged"), "{ran}");
+}
+
+#[test]
+fn the_noise_floor() {
+    let stage = Stage::new();
+    stage.snapshot("aa", "aa --machine sim:same.toml --seed 1 -- prog");
+    stage.snapshot(
+        "aa-noisy",
+        "aa --machine sim:noisy.toml --seed 1 --arms 4 --max-runs 50 -- prog",
+    );
+}
+
+#[test]
+fn a_false_alarm_is_called_one() {
+    let ran = Stage::new().snapshot(
+        "aa-false-alarm",
+        "aa --machine sim:same.toml --seed 141 -- prog",
+    );
+    assert!(ran.out.contains("False alarm"), "{ran}");
+}

@@ -1,0 +1,141 @@
+//! What the record says of a run is what the kernel says of it.
+
+use serde_json::Value;
+
+use super::trial::{Trial, runs_of};
+use crate::support::{has_program, skipped};
+
+const MIB: u64 = 1 << 20;
+
+#[test]
+fn figures_are_there_or_null_and_never_made_up() {
+    let trial = Trial::new();
+    let line = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; cat /proc/self/stat; exit 0";
+    let record = trial.record(&["--shell", "--", line]);
+    for run in runs_of(&record) {
+        let figure = |name: &str| run[name].as_f64();
+        assert!(figure("wall_s").unwrap() > 0.0);
+        assert!(figure("user_s").unwrap() + figure("sys_s").unwrap() > 0.0);
+        // Each of two processes faults in its program, and waits to be started.
+        assert!(figure("minor_faults").unwrap() > 20.0);
+        assert!(figure("major_faults").unwrap() >= 0.0);
+        assert!(figure("context_switches").unwrap() >= 1.0);
+        assert!(figure("context_switches") >= figure("involuntary_switches"));
+        assert!(run["involuntary_switches"].is_u64());
+        assert_eq!(run["exit"], 0);
+        assert_eq!(run["timed_out"], false);
+        assert!(run["signal"].is_null());
+        for name in ["cycles", "instructions", "threads"] {
+            assert!(
+                figure(name).is_none_or(|value| value > 0.0),
+                "{name}: {run}"
+            );
+        }
+        for name in ["migrations", "throttled", "steal_s", "foreign_cpu_s"] {
+            assert!(
+                run[name].is_null() || figure(name).unwrap() >= 0.0,
+                "{name}"
+            );
+        }
+        assert!(
+            run["max_rss_bytes"].is_null(),
+            "a shell is smaller than pinwise"
+        );
+    }
+}
+
+/// How a run ended when its failure was accepted.
+#[test]
+fn accepted_failures_keep_their_status() {
+    let trial = Trial::new();
+    let record = trial.record(&["--ignore-failure", "--shell", "--", "exit 6"]);
+    for run in runs_of(&record) {
+        assert_eq!(run["exit"], 6);
+    }
+    let ended = trial.compare(&["--ignore-failure", "--shell", "--", "kill -9 $$"]);
+    assert_eq!(ended.status.code(), Some(2));
+    let runs = runs_of(&trial.stored());
+    assert!(!runs.is_empty());
+    for run in runs {
+        assert_eq!(
+            (&run["exit"], &run["signal"]),
+            (&Value::Null, &Value::from(9))
+        );
+        assert!(run["metric"]["value"].is_null());
+    }
+}
+
+/// A program that holds 64 MiB: what it reads has no line that tail could
+/// print and forget.
+const HOLDS_64_MIB: &str = "head -c 64M /dev/zero | tail";
+
+#[track_caller]
+fn assert_64_mib(record: &Value) {
+    for run in runs_of(record) {
+        let peak = run["max_rss_bytes"].as_u64().unwrap();
+        assert!((64 * MIB..128 * MIB).contains(&peak), "{peak}");
+    }
+}
+
+#[test]
+fn memory_is_that_of_the_largest_process() {
+    let trial = Trial::new();
+    assert_64_mib(&trial.record(&["--shell", "--", HOLDS_64_MIB]));
+    let deeper = format!("({HOLDS_64_MIB}) & setsid sleep 0.01 & wait");
+    assert_64_mib(&trial.record(&["--shell", "--", &deeper]));
+    let metric = ["--metric", "max-rss", "--shell", "--", HOLDS_64_MIB];
+    assert_64_mib(&trial.record(&metric));
+}
+
+/// The kernel counts into a process's peak what it was before it executed:
+/// here, this test with a quarter of a gigabyte.
+#[test]
+fn memory_is_not_hidden_by_a_large_launcher() {
+    let ballast = vec![1u8; 256 << 20];
+    let trial = Trial::new();
+    let large = trial.record(&["--shell", "--", HOLDS_64_MIB]);
+    let small = trial.record(&["--", "true"]);
+    assert_eq!(std::hint::black_box(&ballast)[4096], 1);
+    assert_64_mib(&large);
+    for run in runs_of(&small) {
+        assert!(run["max_rss_bytes"].is_null(), "{run}");
+    }
+}
+
+/// The most threads that any run was seen with; a run may end between looks.
+fn most_threads(record: &Value) -> u64 {
+    let runs = runs_of(record);
+    let seen = runs.iter().filter_map(|run| run["threads"].as_u64());
+    seen.max().unwrap()
+}
+
+#[test]
+fn threads_are_counted_over_the_whole_tree() {
+    let trial = Trial::new();
+    let cases = [
+        ("exec sleep 0.2", 1),
+        ("sleep 0.3 & sleep 0.3 & wait", 3),
+        (
+            "(sleep 0.3 & sleep 0.3 & wait) & (sleep 0.3 & sleep 0.3 & wait) & wait",
+            7,
+        ),
+    ];
+    for (line, threads) in cases {
+        let record = trial.record(&["--max-runs", "2", "--shell", "--", line]);
+        assert_eq!(most_threads(&record), threads, "{line}");
+    }
+}
+
+#[test]
+fn threads_of_one_process_are_counted() {
+    if !has_program("xz") {
+        skipped("threads_of_one_process_are_counted", "xz is not installed");
+        return;
+    }
+    let trial = Trial::new();
+    trial.shell("head -c 3M /dev/urandom > input");
+    let line = ["xz", "-T2", "-1", "--block-size=512KiB", "-c", "input"];
+    let record = trial.record(&[&["--max-runs", "2", "--"][..], &line].concat());
+    // The one that writes, and the two that compress.
+    assert_eq!(most_threads(&record), 3);
+}

@@ -1,0 +1,146 @@
+//! Placements reach the kernel.
+
+use super::trial::{Trial, allowed_cpus, finish, runs_of, two_cpus};
+
+/// `Cpus_allowed_list` of a command that `pinwise run` placed.
+#[track_caller]
+fn granted(trial: &Trial, place: &str) -> String {
+    let ended = trial.run(&["run", "--place", place, "--", "cat", "/proc/self/status"]);
+    ended.succeeded();
+    assert_eq!(ended.err, "", "{place}");
+    let mut lines = ended.out.lines();
+    let list = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    list.unwrap().trim().to_owned()
+}
+
+#[test]
+fn run_grants_what_is_asked_for() {
+    let trial = Trial::new();
+    for cpu in allowed_cpus() {
+        assert_eq!(granted(&trial, &format!("cpu:{cpu}")), cpu.to_string());
+    }
+    let cpu = allowed_cpus()[0];
+    for memory in ["local", "bind", "interleave"] {
+        let place = format!("cpu:{cpu}/mem={memory}");
+        assert_eq!(granted(&trial, &place), cpu.to_string());
+    }
+}
+
+/// The policy of the heap's range in `numa_maps` shows what was set.
+#[test]
+fn run_sets_the_memory_policy() {
+    if !std::path::Path::new("/proc/self/numa_maps").exists() {
+        crate::support::skipped("run_sets_the_memory_policy", "no /proc/self/numa_maps");
+        return;
+    }
+    let trial = Trial::new();
+    let cpu = allowed_cpus()[0];
+    for (memory, shown) in [
+        ("bind", "bind"),
+        ("interleave", "interleave"),
+        ("local", "local"),
+    ] {
+        let place = format!("cpu:{cpu}/mem={memory}");
+        let ended = trial.run(&[
+            "run",
+            "--place",
+            &place,
+            "--",
+            "cat",
+            "/proc/self/numa_maps",
+        ]);
+        ended.succeeded();
+        let heap = ended
+            .out
+            .lines()
+            .find(|line| line.contains(" heap "))
+            .unwrap();
+        assert!(heap.contains(shown), "{place}: {heap}");
+    }
+}
+
+#[test]
+fn compare_records_what_was_granted() {
+    let Some([first, second]) = two_cpus("compare_records_what_was_granted") else {
+        return;
+    };
+    let trial = Trial::new();
+    let (first, second) = (first.to_string(), second.to_string());
+    let both = format!("{first},{second}");
+    let file = trial.path("record.json");
+    let place = |cpus: &str| ["--place".to_owned(), format!("cpu:{cpus}")];
+    let places = [place(&first), place(&second), place(&both)].concat();
+    let mut arguments: Vec<&str> = vec!["compare", "--quiet", "--max-runs", "2"];
+    arguments.extend(places.iter().map(String::as_str));
+    arguments.extend(["--export-json", file.to_str().unwrap(), "--", "true"]);
+    trial.run(&arguments).succeeded();
+    let text = std::fs::read_to_string(&file).unwrap();
+    let record: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let wanted = [&first, &second, &both].map(|cpus| {
+        let set: pinwise::topology::CpuSet = cpus.parse().unwrap();
+        set.to_string()
+    });
+    for (arm, cpus) in record["arms"].as_array().unwrap().iter().zip(wanted) {
+        assert_eq!(arm["cpus"], cpus);
+        for list in ["runs", "other_runs"] {
+            for run in arm[list].as_array().unwrap() {
+                assert_eq!(run["granted_cpus"], cpus, "{}", arm["name"]);
+            }
+        }
+        assert!(arm["runs"].as_array().unwrap().len() >= 2);
+    }
+}
+
+#[test]
+fn memory_policies_are_compared() {
+    let trial = Trial::new();
+    let cpu = allowed_cpus()[0];
+    let places = ["local", "bind", "interleave"].map(|m| format!("cpu:{cpu}/mem={m}"));
+    let [a, b, c] = places.each_ref();
+    let record = trial.record(&["--place", a, "--place", b, "--place", c, "--", "true"]);
+    let named: Vec<&str> = record["arms"].as_array().unwrap()[1..4]
+        .iter()
+        .map(|arm| arm["placement"]["memory"].as_str().unwrap())
+        .collect();
+    assert_eq!(named, ["local", "bind", "interleave"]);
+}
+
+/// A parent that was confined hands its confinement down: it is the machine.
+#[test]
+fn a_confined_parent_is_the_whole_machine() {
+    let Some([inside, outside]) = two_cpus("a_confined_parent_is_the_whole_machine") else {
+        return;
+    };
+    let trial = Trial::new();
+    let on = |arguments: &[&str]| finish(trial.pinwise_on(inside, arguments).spawn().unwrap());
+    let topology = on(&["topology", "--format", "json"]);
+    topology.succeeded();
+    let topology: serde_json::Value = serde_json::from_str(&topology.out).unwrap();
+    assert_eq!(topology["allowed"], inside.to_string());
+
+    let compared = on(&[
+        "compare",
+        "--quiet",
+        "--placebo",
+        "--place",
+        "os-default",
+        "--max-runs",
+        "1",
+        "--format",
+        "json",
+        "--",
+        "true",
+    ]);
+    compared.succeeded();
+    let record: serde_json::Value = serde_json::from_str(&compared.out).unwrap();
+    let runs = runs_of(&record);
+    assert!(runs.len() >= 2);
+    for run in runs {
+        assert_eq!(run["granted_cpus"], inside.to_string());
+    }
+
+    let forbidden = format!("cpu:{outside}");
+    let hint = ["--place", &forbidden, &inside.to_string()];
+    on(&["run", "--place", &forbidden, "--", "true"]).is_refused(&hint);
+    on(&["compare", "--place", &forbidden, "--", "true"]).is_refused(&hint);
+}

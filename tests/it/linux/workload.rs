@@ -1,0 +1,287 @@
+//! What belongs to running a command: input, output, helpers, environment,
+//! shell.
+
+use serde_json::Value;
+
+use super::trial::{Trial, runs_of};
+
+/// The metric of every run.
+fn readings(record: &Value) -> Vec<f64> {
+    let runs = runs_of(record);
+    let values = runs.iter().map(|run| run["metric"]["value"].as_f64());
+    values.map(Option::unwrap).collect()
+}
+
+#[test]
+fn every_run_reads_the_input_from_its_beginning() {
+    let trial = Trial::new();
+    std::fs::write(trial.path("input"), "x".repeat(12345)).unwrap();
+    let metric = ["--metric", "regex:([0-9]+) lower"];
+    let record = trial.record(&[&metric[..], &["--input", "input", "--", "wc", "-c"]].concat());
+    assert_eq!(readings(&record), [12345.0, 12345.0]);
+    let nothing = trial.record(&[&metric[..], &["--shell", "--", "expr 1 + $(wc -c)"]].concat());
+    assert_eq!(readings(&nothing), [1.0, 1.0]);
+}
+
+#[test]
+fn input_that_cannot_be_read() {
+    let trial = Trial::new();
+    for (input, word) in [("missing", "No such file"), (".", "directory")] {
+        let ended = trial.compare(&["--input", input, "--", "touch", "ran"]);
+        ended.is_refused(&[&format!("--input {input}: "), word]);
+    }
+    assert_eq!(trial.files(), [""; 0]);
+}
+
+#[test]
+fn output_goes_where_it_shall() {
+    let trial = Trial::new();
+    let line = ["--shell", "--", "echo to-out; echo to-err >&2"];
+    let discarded = trial.compare(&line);
+    discarded.succeeded();
+    assert_eq!(discarded.out.matches("\nto-out\n").count(), 0);
+    assert_eq!(discarded.err, "");
+
+    let inherited = trial.compare(&[&["--output", "inherit"][..], &line].concat());
+    inherited.succeeded();
+    assert!(
+        inherited.out.starts_with("to-out\nto-out\n"),
+        "{}",
+        inherited.out
+    );
+    assert_eq!(inherited.err, "to-err\nto-err\n");
+
+    let kept = [&["--output", "a/b", "--max-runs", "2"][..], &line].concat();
+    trial.compare(&kept).succeeded();
+    let folder = trial.path("a/b");
+    let mut names: Vec<String> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    let mut wanted = Vec::new();
+    for arm in ["os-default", "placebo"] {
+        for block in 0..2 {
+            for stream in ["stderr", "stdout"] {
+                wanted.push(format!("{arm}.run-{block:04}.{stream}"));
+            }
+        }
+    }
+    assert_eq!(names, wanted);
+    for name in names {
+        let told = if name.ends_with("stdout") {
+            "to-out\n"
+        } else {
+            "to-err\n"
+        };
+        assert_eq!(std::fs::read_to_string(folder.join(name)).unwrap(), told);
+    }
+}
+
+/// The standard error of a run that failed is shown, wherever it went.
+#[test]
+fn failures_are_told_from_kept_output_too() {
+    let trial = Trial::new();
+    let line = ["--shell", "--", "echo the reason >&2; exit 5"];
+    let kept = trial.compare(&[&["--output", "kept"][..], &line].concat());
+    kept.fails_with(&["exit status 5", "the reason"]);
+    let metric = ["--metric", "regex:([0-9]+) lower"];
+    let read = trial.compare(&[&metric[..], &line].concat());
+    read.fails_with(&["exit status 5", "the reason"]);
+}
+
+#[test]
+fn output_that_cannot_be_written() {
+    let trial = Trial::new();
+    std::fs::write(trial.path("file"), "").unwrap();
+    let ended = trial.compare(&["--output", "file/folder", "--", "true"]);
+    ended.is_refused(&["creating file/folder/"]);
+    let metric = [
+        "--metric",
+        "regex:([0-9]+) lower",
+        "--output",
+        "kept",
+        "--",
+        "true",
+    ];
+    trial
+        .compare(&metric)
+        .is_refused(&["--output kept", "leave --output away"]);
+}
+
+#[test]
+fn helpers_run_around_every_run() {
+    let trial = Trial::new();
+    trial
+        .compare(&[
+            "--shell",
+            "--prepare",
+            "printf 'before ' >> log",
+            "--cleanup",
+            "echo after >> log",
+            "--",
+            "printf 'run ' >> log",
+        ])
+        .succeeded();
+    let log = std::fs::read_to_string(trial.path("log")).unwrap();
+    assert_eq!(log, "before run after\n".repeat(2));
+}
+
+#[test]
+fn helpers_that_fail_end_the_experiment() {
+    let trial = Trial::new();
+    for option in ["--prepare", "--cleanup"] {
+        let line = "echo told >&2; exit 4";
+        let ended = trial.compare(&["--shell", option, line, "--", "true"]);
+        ended.is_refused(&[option, "exit status 4", "told"]);
+        let ended = trial.compare(&["--shell", option, "kill -9 $$", "--", "true"]);
+        ended.is_refused(&[option, "signal 9"]);
+        let ended = trial.compare(&[option, "no-such-program", "--", "true"]);
+        ended.is_refused(&["no-such-program: no such program"]);
+    }
+    // What had been measured until then is kept.
+    let line = "echo >> count; [ $(wc -l < count) -lt 4 ]";
+    let ended = trial.compare(&[
+        "--max-runs",
+        "9",
+        "--shell",
+        "--prepare",
+        line,
+        "--",
+        "true",
+    ]);
+    ended.is_refused(&["--prepare", "exit status 1"]);
+    let record = trial.stored();
+    assert_eq!(runs_of(&record).len(), 3);
+    assert!(record["stopped"].is_null());
+    trial.leaves_no_process();
+}
+
+#[test]
+fn the_environment_is_what_was_asked_for() {
+    let trial = Trial::new();
+    trial
+        .compare(&[
+            "--env",
+            "ADDED=one=1",
+            "--env",
+            "PATH=/usr/bin:/bin:/nowhere",
+            "--env",
+            "EMPTY=",
+            "--threads-env",
+            "3",
+            "--output",
+            "kept",
+            "--",
+            "env",
+        ])
+        .succeeded();
+    let text = std::fs::read_to_string(trial.path("kept/placebo.run-0000.stdout")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    for line in [
+        "ADDED=one=1",
+        "PATH=/usr/bin:/bin:/nowhere",
+        "EMPTY=",
+        "NO_COLOR=1",
+        "OMP_NUM_THREADS=3",
+        "GOMAXPROCS=3",
+        "RAYON_NUM_THREADS=3",
+        "TOKIO_WORKER_THREADS=3",
+        "OPENBLAS_NUM_THREADS=3",
+        "MKL_NUM_THREADS=3",
+        "JAVA_TOOL_OPTIONS=-XX:ActiveProcessorCount=3",
+    ] {
+        let count = lines.iter().filter(|given| **given == line).count();
+        assert_eq!(count, 1, "{line} in {text}");
+    }
+    assert_eq!(
+        lines
+            .iter()
+            .filter(|line| line.starts_with("PATH="))
+            .count(),
+        1
+    );
+    trial
+        .compare(&["--env", "ADDED", "--", "true"])
+        .is_refused(&["--env 'ADDED'", "NAME=VALUE"]);
+    trial
+        .compare(&["--threads-env", "0", "--", "true"])
+        .is_refused(&["--threads-env"]);
+}
+
+/// Descriptors, signal mask and SIGPIPE are as a shell would hand them over.
+#[test]
+fn commands_inherit_nothing_of_pinwise() {
+    let trial = Trial::new();
+    let line = "ls /proc/self/fd; cat /proc/self/status";
+    trial
+        .compare(&["--output", "kept", "--shell", "--", line])
+        .succeeded();
+    let text = std::fs::read_to_string(trial.path("kept/placebo.run-0000.stdout")).unwrap();
+    // Others than these come from whoever started this test.
+    let direct = trial.shell("ls /proc/self/fd");
+    assert!(
+        text.starts_with(&format!("{direct}Name:")),
+        "{direct}{text}"
+    );
+    let mask = |name: &str| {
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix(name))
+            .unwrap();
+        u64::from_str_radix(line.trim(), 16).unwrap()
+    };
+    assert_eq!(mask("SigBlk:"), 0);
+    assert_eq!(mask("SigIgn:") & (1 << (13 - 1)), 0, "SIGPIPE is ignored");
+}
+
+#[test]
+fn a_shell_is_used_only_where_asked_for() {
+    let trial = Trial::new();
+    let metric = ["--metric", "regex:([0-9]+) lower"];
+    let shell = trial.record(&[&metric[..], &["--shell", "--", "echo 2 | tr 2 9"]].concat());
+    assert_eq!(readings(&shell), [9.0, 9.0]);
+    let plain = trial.record(&[&metric[..], &["--", "echo", "2", "|", "tr"]].concat());
+    assert_eq!(readings(&plain), [2.0, 2.0]);
+    let other = trial.record(&[&metric[..], &["--shell=/bin/sh", "echo $((3 + 4))"]].concat());
+    assert_eq!(readings(&other), [7.0, 7.0]);
+    let told = trial.compare(&["--", "echo", "2", "|", "tr"]).err;
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert!(told.starts_with("warning: '|' is passed to echo"), "{told}");
+    trial
+        .compare(&["--shell=no-such-shell", "--", "true"])
+        .is_refused(&["no-such-shell"]);
+    trial
+        .compare(&["--", "echo 'open"])
+        .is_refused(&["no such program"]);
+    trial
+        .compare(&["echo 'open"])
+        .is_refused(&["quote is not closed"]);
+}
+
+#[test]
+fn metrics_are_read_from_real_output() {
+    let trial = Trial::new();
+    let json = r#"{"name": "x", "rates": [{"per_s": 1250.5}, {"per_s": "2,000"}]}"#;
+    for (metric, value) in [
+        ("json:.rates[0].per_s higher", 1250.5),
+        ("json:.rates[1].per_s higher", 2000.0),
+        (r#"regex:"per_s": ([0-9.]+) lower"#, 1250.5),
+    ] {
+        let record = trial.record(&["--metric", metric, "--", "echo", json]);
+        assert_eq!(readings(&record), [value; 2], "{metric}");
+        let cost = record["arms"][0]["runs"][0]["metric"]["cost"]
+            .as_f64()
+            .unwrap();
+        let wanted = if metric.ends_with("higher") {
+            1.0 / value
+        } else {
+            value
+        };
+        assert!((cost / wanted - 1.0).abs() < 1e-12, "{metric}: {cost}");
+    }
+    let metric = ["--metric", "regex:took ([0-9]+) ms lower"];
+    let line = ["--shell", "--", "echo took 15 ms >&2"];
+    let record = trial.record(&[&metric[..], &line].concat());
+    assert_eq!(readings(&record), [15.0; 2]);
+}
