@@ -20,7 +20,10 @@ pub(super) fn compare(
     export::check_writable(&args.results)?;
     let mut machine = open_machine(global, seed, wants_counters(&args.metric))?;
     let plan = match plan::compare(args, seed, machine.as_mut(), terminal) {
-        Err(error) if is_interrupt(&error) => return Ok(Exit::Interrupted),
+        Err(error) if is_interrupt(&error) => {
+            terminal.warn("interrupted before the first run that counts; nothing was stored");
+            return Ok(Exit::Interrupted);
+        }
         planned => planned?,
     };
     let (record, is_stored) = carry_out(global, &plan, machine.as_mut(), terminal)?;

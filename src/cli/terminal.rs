@@ -78,13 +78,19 @@ impl Terminal {
     /// A warning on standard error, quiet or not.
     pub(super) fn warn(self, sentence: &str) {
         let mark = self.error_palette.warn("warning:");
-        self.to_stderr(&format!("{mark} {}\n", visible_lines(sentence)));
+        self.to_stderr(&format!(
+            "{mark} {}\n",
+            visible_lines(&without_number(sentence))
+        ));
     }
 
     /// The one line of an error.
     pub(super) fn error(self, sentence: &str) {
         let mark = self.error_palette.bad("error:");
-        self.to_stderr(&format!("{mark} {}\n", visible_lines(sentence)));
+        self.to_stderr(&format!(
+            "{mark} {}\n",
+            visible_lines(&without_number(sentence))
+        ));
     }
 
     /// Help that nobody asked for, in place of an error.
@@ -96,6 +102,22 @@ impl Terminal {
         // Nobody is left to be told if this fails.
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
+}
+
+/// The library's words for an error of the system end with its number, which
+/// helps nobody. Later lines are a command's own and stay as they are.
+fn without_number(sentence: &str) -> String {
+    let (first, rest) = match sentence.split_once('\n') {
+        Some((first, rest)) => (first, Some(rest)),
+        None => (sentence, None),
+    };
+    let mut told = first.to_owned();
+    if let Some((before, after)) = first.split_once(" (os error ")
+        && let Some((_, after)) = after.split_once(')')
+    {
+        told = format!("{before}{after}");
+    }
+    rest.map_or(told.clone(), |rest| format!("{told}\n{rest}"))
 }
 
 fn visible_lines(text: &str) -> String {

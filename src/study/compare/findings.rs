@@ -130,7 +130,7 @@ fn too_few_blocks(record: &Comparison, plan: &Plan) -> Option<Finding> {
                     blocks => format!("{blocks} whole blocks allow"),
                 }
             ),
-            &format!("Give {}, or name fewer arms.", plan.more_effort()),
+            format!("Give {}, or name fewer arms.", plan.more_effort()),
         )
         .with("blocks", record.blocks)
     })
