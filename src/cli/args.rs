@@ -312,8 +312,8 @@ pub struct CompareArgs {
     /// Add a second baseline under another name: it must come out the same
     #[arg(long, help_heading = "What is compared")]
     pub placebo: bool,
-    /// Exit with status 1 if an arm is found slower than the baseline by more
-    /// than this
+    /// Exit with status 1 if an arm is found slower than the baseline and its
+    /// typical ratio is off by more than this
     #[arg(long, value_name = "SHARE", value_parser = parse_share, help_heading = "What is compared")]
     pub fail_if_slower: Option<f64>,
     /// Exit with status 3 if there is no verdict

@@ -417,7 +417,8 @@ fn make_unique(arms: &mut [ArmPlan]) {
 
 fn baseline(args: &CompareArgs, arms: &[ArmPlan]) -> anyhow::Result<usize> {
     let Some(wanted) = &args.baseline else {
-        return Ok(arms.iter().position(|arm| arm.is_default).unwrap_or(0));
+        let is_unplaced = |arm: &ArmPlan| arm.place.placement == Placement::os_default();
+        return Ok(arms.iter().position(is_unplaced).unwrap_or(0));
     };
     let is_wanted = |arm: &ArmPlan| arm.name == *wanted || arm.same_as.contains(wanted);
     let found = arms.iter().position(is_wanted);

@@ -127,7 +127,13 @@ fn interval(contrast: &ContrastRecord) -> String {
 }
 
 fn verdict(record: &Comparison, palette: Palette) -> String {
-    let sentence = paragraph("", "", &record.verdict.sentence);
+    // Only the words of a failed command have lines of their own.
+    let sentence = if record.stopped == Some(Stopped::Failed) {
+        record.verdict.sentence.clone()
+    } else {
+        style::visible(&record.verdict.sentence)
+    };
+    let sentence = paragraph("", "", &sentence);
     let painted = match record.verdict.kind {
         VerdictKind::Best | VerdictKind::LeaveAlone => palette.good(&sentence),
         VerdictKind::Same => palette.strong(&sentence),

@@ -258,10 +258,19 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
             setting.words.better,
             percent_range(-gain(contrast.interval.high), -gain(contrast.interval.low))
         ),
-        None => format!(
-            "{name} is best: every other arm is {}.",
-            setting.words.worse
-        ),
+        None => match look.contrasts.as_slice() {
+            [only] => format!(
+                "{name} is best: {} is {} by {}.",
+                setting.names[only.arm],
+                setting.words.worse,
+                percent_range(gain(only.interval.low), gain(only.interval.high))
+            ),
+            others => format!(
+                "{name} is best: all {} others are {}.",
+                others.len(),
+                setting.words.worse
+            ),
+        },
     }
 }
 

@@ -8,6 +8,8 @@
 use std::collections::BTreeMap;
 
 const HEADER: &str = "pinwise-capture 1";
+/// The last line: without it a capture was cut off somewhere.
+const END: &str = "end";
 
 /// Files by path without a leading slash, such as
 /// `sys/devices/system/cpu/online`.
@@ -25,6 +27,9 @@ pub enum CaptureError {
     /// A line has no tab between path and content.
     #[error("line {0}: no tab between a path and its content")]
     NoContent(usize),
+    /// The last line is missing.
+    #[error("line {0}: the capture was cut off here (its last line must be '{END}')")]
+    CutOff(usize),
     /// A backslash is followed by something that is no escape.
     #[error("line {0}: a backslash must be followed by n, t, \\ or x and two hexadecimal digits")]
     BadEscape(usize),
@@ -103,7 +108,7 @@ impl Capture {
     }
 
     /// The text form: a header, then `path<TAB>content` with `\n`, `\t`, `\\`
-    /// and `\xHH` escapes.
+    /// and `\xHH` escapes, then `end`.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = format!("{HEADER}\n");
@@ -113,6 +118,8 @@ impl Capture {
             text.push_str(&escape(content));
             text.push('\n');
         }
+        text.push_str(END);
+        text.push('\n');
         text
     }
 
@@ -126,8 +133,13 @@ impl Capture {
             return Err(CaptureError::NotACapture);
         }
         let mut capture = Self::new();
+        let mut last = 1;
         for (index, line) in lines.filter(|(_, line)| !line.is_empty()) {
+            if line == END {
+                return Ok(capture);
+            }
             let number = index + 1;
+            last = number;
             let (path, content) = line
                 .split_once('\t')
                 .ok_or(CaptureError::NoContent(number))?;
@@ -135,7 +147,7 @@ impl Capture {
             let content = unescape(content).ok_or(CaptureError::BadEscape(number))?;
             capture.insert(String::from_utf8_lossy(&path).into_owned(), content);
         }
-        Ok(capture)
+        Err(CaptureError::CutOff(last))
     }
 }
 

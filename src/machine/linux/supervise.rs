@@ -54,7 +54,7 @@ impl LinuxMachine {
     ) -> Result<Ended, MachineError> {
         let mut watch = Watch::new(pid, started);
         let mut sampler = ThreadSampler::new(started, closely);
-        let deadline = timeout.map(|timeout| started + timeout);
+        let deadline = timeout.map(|timeout| started.saturating_add(timeout));
         while self.reap_all(&mut watch) {
             let now = sys::monotonic();
             self.react(&mut watch, now, deadline)?;

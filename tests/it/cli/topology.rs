@@ -97,6 +97,7 @@ sys/devices/system/cpu/cpu1/topology/core_cpus_list\t0-1\\n
 sys/devices/system/cpu/cpu2/topology/core_cpus_list\t2-3\\n
 sys/devices/system/cpu/cpu3/topology/core_cpus_list\t2-3\\n
 sys/devices/system/cpu/cpu4/online\t0\\n
+end
 ";
 
 #[test]
@@ -186,7 +187,7 @@ fn what_is_saved_is_read_again() {
 }
 
 #[test]
-fn truncated_captures_are_survived_or_refused() {
+fn truncated_captures_are_refused() {
     let stage = Stage::new();
     let whole = captured("2s2c2t");
     for part in 0..40 {
@@ -194,17 +195,14 @@ fn truncated_captures_are_survived_or_refused() {
         stage.write("cut.capture", &whole[..cut]);
         let ran = stage.run("topology --from cut.capture");
         ran.check_form();
-        match ran.status {
-            0 => assert!(ran.out.contains("CPU"), "{ran}"),
-            _ => check_one_error(&ran),
-        }
+        check_one_error(&ran);
     }
-    // Half of the CPUs are missing: that is told.
+    // Whole lines, but half of the CPUs are missing: that is told.
     let lines: Vec<&str> = whole
         .lines()
         .take_while(|line| !line.starts_with("sys/devices/system/cpu/cpu4"))
         .collect();
-    stage.write("cut.capture", &(lines.join("\n") + "\n"));
+    stage.write("cut.capture", &(lines.join("\n") + "\nend\n"));
     let ran = stage.snapshot("topology-cut", "topology --from cut.capture");
     assert!(ran.out.contains("not whole"), "{ran}");
 }

@@ -60,9 +60,10 @@ impl Engine<'_> {
             .max(halving::LEAST_BLOCKS)
     }
 
+    /// All arms but the baseline and its placebo, which need no choosing.
     fn challengers(&self) -> Vec<usize> {
-        let baseline = self.plan.baseline;
+        let stays = |arm: &usize| *arm == self.plan.baseline || Some(*arm) == self.plan.placebo;
         let open = self.open_arms().into_iter();
-        open.filter(|&arm| arm != baseline).collect()
+        open.filter(|arm| !stays(arm)).collect()
     }
 }
