@@ -19,8 +19,8 @@ use std::io::Read;
 use std::path::Path;
 
 use pinwise::stats::confirm::Score;
+use pinwise::stats::welch;
 use replay::{Cell, Tally, independent, recorded, replay};
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Recordings of the project, and how loaded the machine was.
 const SERIES: [(&str, &str); 6] = [
@@ -216,21 +216,7 @@ fn sweep_claims(walls: &[f64], arms: usize, runs: usize) -> f64 {
         let best = blocks[1..]
             .iter()
             .min_by(|a, b| mean(a).total_cmp(&mean(b)));
-        best.is_some_and(|best| welch_p(blocks[0], best) < 0.05)
+        best.is_some_and(|best| welch::two_sided_p(blocks[0], best) < 0.05)
     });
     claims.count() as f64 / starts.len().max(1) as f64
-}
-
-/// Two-sided p-value of Welch's test (Welch 1947).
-fn welch_p(a: &[f64], b: &[f64]) -> f64 {
-    let moments = |sample: &[f64]| {
-        let n = sample.len() as f64;
-        let mean = sample.iter().sum::<f64>() / n;
-        let variance = sample.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        (mean, variance / n, n - 1.0)
-    };
-    let ((mean_a, var_a, df_a), (mean_b, var_b, df_b)) = (moments(a), moments(b));
-    let t = (mean_a - mean_b) / (var_a + var_b).sqrt();
-    let freedom = (var_a + var_b).powi(2) / (var_a.powi(2) / df_a + var_b.powi(2) / df_b);
-    StudentsT::new(0.0, 1.0, freedom).map_or(1.0, |law| 2.0 * law.cdf(-t.abs()))
 }

@@ -14,7 +14,8 @@
 //! * [`confirm`]: several arms against a baseline at one family-wise level;
 //! * [`halving`]: screening many arms down to a few;
 //! * [`verdict`]: faster, slower, same, undecided, and what to do;
-//! * [`describe`], [`diagnose`]: spread, drift, outliers, position effects.
+//! * [`describe`], [`diagnose`]: spread, drift, outliers, position effects;
+//! * [`welch`]: what other tools would have concluded.
 //!
 //! Nothing here reads a clock or draws a random number.
 
@@ -30,6 +31,7 @@ pub mod sequential;
 pub mod signflip;
 pub mod verdict;
 pub mod weights;
+pub mod welch;
 
 /// Responses of an experiment: one row per block, one column per arm, each
 /// `ln(cost)`.

@@ -6,12 +6,11 @@
 //! have made of them: consecutive windows are split into "first ten against
 //! next ten", as sequential benchmarking does, and judged by Welch's test.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
-
 use crate::record::{Comparison, Finding, RunRecord, Severity, VerdictKind};
-use crate::stats::describe::{mean, robust_sd, sd};
+use crate::stats::describe::{robust_sd, sd};
 use crate::stats::paired::Paired;
 use crate::stats::verdict::percent;
+use crate::stats::welch;
 
 /// Runs per side of a window: hyperfine's least number of runs.
 const WINDOW: usize = 10;
@@ -120,7 +119,7 @@ fn false_alarm_rates(record: &Comparison) -> Option<Finding> {
     }
     let sequential = windows
         .iter()
-        .filter(|window| welch_p(&window[..WINDOW], &window[WINDOW..]) < LEVEL)
+        .filter(|window| welch::two_sided_p(&window[..WINDOW], &window[WINDOW..]) < LEVEL)
         .count();
     let paired: f64 = windows.iter().map(|window| paired_rate(window)).sum();
     let share = |count: f64| count / windows.len() as f64;
@@ -140,19 +139,6 @@ fn false_alarm_rates(record: &Comparison) -> Option<Finding> {
         .with("sequential_rate", share(sequential as f64))
         .with("paired_rate", share(paired)),
     )
-}
-
-/// Welch's two-sample t-test, two-sided.
-fn welch_p(a: &[f64], b: &[f64]) -> f64 {
-    let variance_of_mean = |x: &[f64]| sd(x).powi(2) / x.len() as f64;
-    let (va, vb) = (variance_of_mean(a), variance_of_mean(b));
-    let t = (mean(a) - mean(b)) / (va + vb).sqrt();
-    let freedom =
-        (va + vb).powi(2) / (va * va / (a.len() as f64 - 1.0) + vb * vb / (b.len() as f64 - 1.0));
-    match StudentsT::new(0.0, 1.0, freedom) {
-        Ok(student) if t.is_finite() => 2.0 * student.sf(t.abs()),
-        _ => 1.0,
-    }
 }
 
 /// Share of all labellings of the window's pairs that signed ranks reject.
@@ -176,25 +162,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn welch_as_in_scipy() {
-        // scipy 1.17.1: ttest_ind(a, b, equal_var=False)
-        let a = [1.0, 1.2, 0.9, 1.1, 1.3];
-        let b = [1.4, 1.6, 1.5, 1.2, 1.9];
-        assert!(
-            (welch_p(&a, &b) - WELCH_P).abs() < 1e-9,
-            "{}",
-            welch_p(&a, &b)
-        );
-    }
-
-    const WELCH_P: f64 = 0.018691066840085244;
-
-    #[test]
     fn drifting_runs_fool_the_sequential_test_only() {
         let window: Vec<f64> = (0..20)
             .map(|i| 0.01 * f64::from(i) + 0.001 * f64::from(i * 7 % 5))
             .collect();
-        assert!(welch_p(&window[..10], &window[10..]) < 0.001);
+        assert!(welch::two_sided_p(&window[..10], &window[10..]) < 0.001);
         assert!(paired_rate(&window) <= 0.05);
     }
 }
