@@ -37,6 +37,43 @@ fn own_captures_are_read_as_they_were_emulated() {
     }
 }
 
+/// hwloc read the emulated machines from within, too.
+#[test]
+fn own_captures_agree_with_hwloc() {
+    for (name, _) in OWN {
+        let read = |ending: &str| {
+            let path = root().join(format!("tests/data/machines/{name}.{ending}"));
+            json(&[
+                "topology",
+                "--from",
+                path.to_str().unwrap(),
+                "--format",
+                "json",
+            ])
+        };
+        let (own, hwloc) = (read("capture"), read("xml"));
+        for key in ["counts", "shape_hash", "allowed"] {
+            assert_eq!(own[key], hwloc[key], "{name}: {key}");
+        }
+        let caches = |record: &serde_json::Value| {
+            let caches = record["caches"].as_array().unwrap().iter();
+            let mut known: Vec<String> = caches.map(ToString::to_string).collect();
+            known.sort();
+            known
+        };
+        assert_eq!(caches(&own), caches(&hwloc), "{name}");
+        let units = |record: &serde_json::Value| {
+            let cpus = record["cpus"].as_array().unwrap().iter();
+            let online = cpus.filter(|cpu| cpu["online"] == true);
+            let keys = ["cpu", "core", "llc", "numa_node", "package"];
+            online
+                .map(|cpu| keys.map(|key| cpu[key].clone()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(units(&own), units(&hwloc), "{name}");
+    }
+}
+
 #[test]
 fn the_interleaved_machine_is_the_same_machine() {
     let read = |name: &str| {

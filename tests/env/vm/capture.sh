@@ -2,7 +2,7 @@
 # capture.sh PINWISE [NAME…] - make the captures of emulated machines in tests/data/machines.
 #
 # Runs `PINWISE topology --save` on each machine, or on those named, and writes
-# NAME.capture. tests/it/machines.rs says what each must be read as.
+# NAME.capture, and what hwloc reads there, NAME.xml. tests/it/machines.rs says what each must be read as.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -33,6 +33,10 @@ if [ $# -eq 0 ]; then
 fi
 pinwise=$1
 shift
+command -v lstopo-no-graphics >/dev/null || {
+  echo "capture.sh: lstopo-no-graphics is missing: apt-get install hwloc-nox" >&2
+  exit 1
+}
 [ $# -gt 0 ] || set -- "${all[@]}"
 for name in "$@"; do machine "$name"; done # a wrong name is told before the first boot
 
@@ -49,5 +53,11 @@ for name in "$@"; do
   }
   mkdir -p "$data"
   cat "$file" >"$data/$name.capture" # keeps the modes of a new file, which mktemp restricts
+  # What hwloc says of the same machine: the oracle of the tests.
+  "$here/run.sh" "${spec[@]}" lstopo-no-graphics --no-io --of xml >"$file" || {
+    echo "capture.sh: hwloc could not read $name; its XML is left as it was" >&2
+    exit 1
+  }
+  cat "$file" >"$data/$name.xml"
   echo "$name captured in $SECONDS s since the start" >&2
 done
