@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A [`Topology`] is built from [`Facts`], which come from one of three
-//! readers: [`sysfs`] (a [`Capture`] of a Linux system), [`xml`] (hwloc 2) and
-//! [`synthetic`] (a description such as `package:2 l3:2 core:4 pu:2`). This
+//! readers: `sysfs` (a [`Capture`] of a Linux system), `xml` (hwloc 2) and
+//! `synthetic` (a description such as `package:2 l3:2 core:4 pu:2`). This
 //! module opens no file and asks no operating system: a captured machine and
 //! the one at hand are read by the same code. It also refuses to believe:
 //! contradictions among the facts become warnings, never a panic.
