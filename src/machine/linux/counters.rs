@@ -8,6 +8,8 @@
 //! Hardware counters of a task cost up to half a millisecond per context
 //! switch in virtual machines (measured: 63, 235 and 518 µs for 1, 2 and 4
 //! counters). They are probed first and left alone unless cheap or asked for.
+//! Even the cheapest counter costs 15 to 30 µs per process, for which the
+//! kernel makes a copy: commands shorter than [`SHORT`] are not counted.
 
 #![expect(unsafe_code, reason = "perf_event_open and fork have no safe form")]
 
@@ -24,6 +26,9 @@ const CHEAP: Duration = Duration::from_micros(2);
 /// Context switches of the probe.
 const PROBE_SWITCHES: u32 = 100;
 
+/// Counters would cost more than half a per cent of a command as short as this.
+pub(super) const SHORT: Duration = Duration::from_millis(5);
+
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Counted {
@@ -38,6 +43,8 @@ pub(super) struct Counters {
     migrations: Option<OwnedFd>,
     cycles: Option<OwnedFd>,
     instructions: Option<OwnedFd>,
+    /// Asked for, whatever they cost.
+    are_wanted: bool,
 }
 
 /// Totals at a moment.
@@ -70,12 +77,20 @@ impl Counters {
             migrations: open(Counted::Migrations).ok(),
             cycles: open(Counted::Cycles).ok(),
             instructions: open(Counted::Instructions).ok(),
+            are_wanted: insist,
         };
         if !insist && counters.cycles.is_some() && !counters.are_cheap() {
             counters.cycles = None;
             counters.instructions = None;
         }
         counters
+    }
+
+    /// Stops counting, unless it was asked for.
+    pub(super) fn give_up(&mut self) {
+        if !self.are_wanted {
+            *self = Self::default();
+        }
     }
 
     pub(super) fn totals(&self) -> Totals {
