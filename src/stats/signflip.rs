@@ -82,19 +82,21 @@ fn exact(grid: &[i64]) -> f64 {
         .filter(|(g, _)| **g > 0)
         .map(|(_, size)| size)
         .sum();
-    // Probability of each sum of the positive scores.
-    let mut mass = vec![0.0f64; total + 1];
+    // Probability of each sum of the positive scores, up to the one at hand.
+    let smaller = positive.min(total - positive);
+    let mut mass = vec![0.0f64; smaller + 1];
     mass[0] = 1.0;
     let mut reached = 0;
     for &size in &sizes {
-        reached += size;
-        for sum in (0..=reached).rev() {
-            let with = if sum >= size { mass[sum - size] } else { 0.0 };
-            mass[sum] = 0.5 * (mass[sum] + with);
+        reached = smaller.min(reached + size);
+        for sum in (size..=reached).rev() {
+            mass[sum] = 0.5 * (mass[sum] + mass[sum - size]);
+        }
+        for sum in 0..size.min(reached + 1) {
+            mass[sum] *= 0.5;
         }
     }
-    let smaller = positive.min(total - positive);
-    (2.0 * mass[..=smaller].iter().sum::<f64>()).min(1.0)
+    (2.0 * mass.iter().sum::<f64>()).min(1.0)
 }
 
 /// The normal tail with its first correction, for the fourth cumulant
