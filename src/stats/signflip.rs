@@ -92,8 +92,8 @@ fn exact(grid: &[i64]) -> f64 {
         for sum in (size..=reached).rev() {
             mass[sum] = 0.5 * (mass[sum] + mass[sum - size]);
         }
-        for sum in 0..size.min(reached + 1) {
-            mass[sum] *= 0.5;
+        for without in &mut mass[..size.min(reached + 1)] {
+            *without *= 0.5;
         }
     }
     (2.0 * mass.iter().sum::<f64>()).min(1.0)
