@@ -267,7 +267,8 @@ impl JsonPath {
             for index in indices.split_terminator(']') {
                 steps.push(Step::Index(index.strip_prefix('[')?.parse().ok()?));
             }
-            if part.is_empty() {
+            let is_open = !indices.is_empty() && !indices.ends_with(']');
+            if part.is_empty() || is_open {
                 return None;
             }
         }
@@ -400,6 +401,7 @@ mod tests {
         assert!(error("regex:( higher").contains("regex:("));
         assert!(error("json:a lower").contains(".summary.rates[0]"));
         assert!(error("json:.a[x] lower").contains("a path"));
+        assert!(error("json:.a[0 lower").contains("a path"));
     }
 
     proptest! {

@@ -193,6 +193,10 @@ impl<'a> Engine<'a> {
         let wanted = self.plan.tuning.warmup;
         while self.warmup_blocks < wanted.unwrap_or(1) {
             let open = self.open_arms();
+            let is_spent = self.budget.blocks_left(open.len(), self.machine.now()) == 0;
+            if self.warmup_blocks > 0 && is_spent {
+                break;
+            }
             match self.block(&open, Phase::Warmup, self.warmup_blocks)? {
                 Block::Interrupted => return Ok(Some(Stopped::Interrupted)),
                 Block::Dropped if self.has_failed() => return Ok(Some(Stopped::Failed)),
