@@ -59,6 +59,12 @@ pub enum RealiseError {
         /// CPUs that are there.
         present: CpuSet,
     },
+    /// Affinity and cpusets leave nothing.
+    #[error("{placement}: this process may not use any CPU of this machine")]
+    NothingAllowed {
+        /// The placement.
+        placement: String,
+    },
     /// CPUs that are switched off.
     #[error("{placement}: CPU {cpus} is offline")]
     Offline {
@@ -118,6 +124,11 @@ impl Placement {
     /// [`RealiseError`] where the machine lacks what is asked for or this
     /// process may not use it.
     pub fn realise(&self, topology: &Topology) -> Result<Realised, RealiseError> {
+        if topology.allowed.is_empty() {
+            return Err(RealiseError::NothingAllowed {
+                placement: self.to_string(),
+            });
+        }
         let candidates = self.candidates(topology)?;
         let cpus = match self.count {
             None => candidates.into_iter().collect::<CpuSet>(),

@@ -95,6 +95,17 @@ fn what_cannot_be_had_is_refused() {
     refused("core:2 pu:1", "one-llc", "no shared caches");
 }
 
+#[test]
+fn where_no_cpu_is_allowed_nothing_can_be_placed() {
+    let mut topology = Topology::from_synthetic(TWO_SOCKETS).unwrap();
+    topology.allowed = CpuSet::new();
+    for name in ["os-default", "compact*2", "one-core", "cpu:0"] {
+        let placement: Placement = name.parse().unwrap();
+        let error = placement.realise(&topology).unwrap_err().to_string();
+        assert!(error.contains("may not use any CPU"), "{error}");
+    }
+}
+
 fn restricted() -> Topology {
     let mut capture = Capture::new();
     for cpu in 0..8 {

@@ -7,7 +7,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use regex_lite::Regex;
+use regex_lite::{Regex, RegexBuilder};
+
+/// Compiled size of a regular expression, bytes: matching takes time in
+/// proportion to it, and those that people write stay far below.
+const LARGEST_REGEX: usize = 256 * 1024;
 
 /// Which direction of a figure is good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -295,10 +299,13 @@ impl FromStr for Metric {
         let text = text.trim();
         if let Some(rest) = text.strip_prefix("regex:") {
             let (pattern, better) = direction(text, rest)?;
-            let regex = Regex::new(pattern).map_err(|error| MetricError::Regex {
-                text: text.to_owned(),
-                reason: error.to_string(),
-            })?;
+            let regex = RegexBuilder::new(pattern)
+                .size_limit(LARGEST_REGEX)
+                .build()
+                .map_err(|error| MetricError::Regex {
+                    text: text.to_owned(),
+                    reason: error.to_string(),
+                })?;
             return Ok(Self::Regex(regex, better));
         }
         if let Some(rest) = text.strip_prefix("json:") {
@@ -402,6 +409,7 @@ mod tests {
         assert!(error("json:a lower").contains(".summary.rates[0]"));
         assert!(error("json:.a[x] lower").contains("a path"));
         assert!(error("json:.a[0 lower").contains("a path"));
+        assert!(error("regex:(a{500}){200} lower").contains("size"));
     }
 
     proptest! {
