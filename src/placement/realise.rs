@@ -280,7 +280,8 @@ impl Placement {
         ];
         for (level, wanted) in steps {
             let Some(wanted) = wanted else { continue };
-            let text = format!("{wanted} {}s", level.noun());
+            let plural = if wanted == 1 { "" } else { "s" };
+            let text = format!("{wanted} {}{plural}", level.noun());
             let chosen = self.spread_units(topology, level, wanted, &kept, orders)?;
             kept = chosen.ok_or_else(|| RealiseError::Impossible {
                 placement: self.to_string(),
