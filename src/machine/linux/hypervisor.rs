@@ -7,14 +7,12 @@
 /// not tell.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn signature() -> Option<String> {
-    use std::arch::x86_64::__cpuid;
-
     const HYPERVISOR_BIT: u32 = 1 << 31;
-    let features = __cpuid(1);
+    let features = cpuid(1);
     if features.ecx & HYPERVISOR_BIT == 0 {
         return None;
     }
-    let leaf = __cpuid(0x4000_0000);
+    let leaf = cpuid(0x4000_0000);
     let bytes: Vec<u8> = [leaf.ebx, leaf.ecx, leaf.edx]
         .into_iter()
         .flat_map(u32::to_le_bytes)
@@ -33,6 +31,18 @@ pub(super) fn signature() -> Option<String> {
         _ => return None,
     };
     Some(name.to_owned())
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(
+    unsafe_code,
+    unused_unsafe,
+    reason = "older compilers take the instruction for unsafe, newer ones do not"
+)]
+fn cpuid(leaf: u32) -> std::arch::x86_64::CpuidResult {
+    // SAFETY: every x86-64 processor has the instruction; unknown leaves read
+    // as some other leaf.
+    unsafe { std::arch::x86_64::__cpuid(leaf) }
 }
 
 /// Other architectures have no such leaf.
