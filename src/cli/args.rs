@@ -251,6 +251,26 @@ pub struct ResultArgs {
     pub tags: Vec<String>,
 }
 
+/// What all experiments take: effort, the command and how it runs, results.
+#[derive(Debug, Args)]
+pub struct ExperimentArgs {
+    /// Options on effort.
+    #[command(flatten)]
+    pub effort: EffortArgs,
+    /// Options on running.
+    #[command(flatten)]
+    pub workload: WorkloadArgs,
+    /// Options on results.
+    #[command(flatten)]
+    pub results: ResultArgs,
+    /// The command as one line (quotes as in a shell)
+    #[arg(value_name = "COMMAND LINE", conflicts_with = "argv", help_heading = None::<&'static str>)]
+    pub line: Option<String>,
+    /// The command with its arguments
+    #[arg(last = true, value_name = "COMMAND", help_heading = None::<&'static str>)]
+    pub argv: Vec<String>,
+}
+
 /// `pinwise compare`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -319,21 +339,9 @@ pub struct CompareArgs {
     /// Exit with status 3 if there is no verdict
     #[arg(long, help_heading = "What is compared")]
     pub require_verdict: bool,
-    /// Options on effort.
+    /// What all experiments take.
     #[command(flatten)]
-    pub effort: EffortArgs,
-    /// Options on running.
-    #[command(flatten)]
-    pub workload: WorkloadArgs,
-    /// Options on results.
-    #[command(flatten)]
-    pub results: ResultArgs,
-    /// The command as one line (quotes as in a shell)
-    #[arg(value_name = "COMMAND LINE", conflicts_with = "argv", help_heading = None::<&'static str>)]
-    pub line: Option<String>,
-    /// The command with its arguments
-    #[arg(last = true, value_name = "COMMAND", help_heading = None::<&'static str>)]
-    pub argv: Vec<String>,
+    pub experiment: ExperimentArgs,
 }
 
 /// `pinwise aa`
@@ -354,21 +362,9 @@ pub struct AaArgs {
     /// Where all arms run
     #[arg(long, value_name = "PLACEMENT", default_value = "os-default")]
     pub place: String,
-    /// Options on effort.
+    /// What all experiments take.
     #[command(flatten)]
-    pub effort: EffortArgs,
-    /// Options on running.
-    #[command(flatten)]
-    pub workload: WorkloadArgs,
-    /// Options on results.
-    #[command(flatten)]
-    pub results: ResultArgs,
-    /// The command as one line (quotes as in a shell)
-    #[arg(value_name = "COMMAND LINE", conflicts_with = "argv", help_heading = None::<&'static str>)]
-    pub line: Option<String>,
-    /// The command with its arguments
-    #[arg(last = true, value_name = "COMMAND", help_heading = None::<&'static str>)]
-    pub argv: Vec<String>,
+    pub experiment: ExperimentArgs,
 }
 
 /// `pinwise run`

@@ -16,8 +16,8 @@ pub(super) fn compare(
     args: &CompareArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let seed = plan::seed(&args.effort);
-    export::check_writable(&args.results)?;
+    let seed = plan::seed(&args.experiment.effort);
+    export::check_writable(&args.experiment.results)?;
     let mut machine = open_machine(global, seed, wants_counters(&args.metric))?;
     let plan = match plan::compare(args, seed, machine.as_mut(), terminal) {
         Err(error) if is_interrupt(&error) => {
@@ -26,26 +26,49 @@ pub(super) fn compare(
         }
         planned => planned?,
     };
-    let (record, is_stored) = carry_out(global, &plan, machine.as_mut(), terminal)?;
-    finish(&record, &args.results, terminal)?;
-    Ok(match exit_of(&record) {
-        Exit::Done if !is_stored => Exit::Error,
+    let (record, exit) = conduct(
+        global,
+        &plan,
+        machine.as_mut(),
+        &args.experiment.results,
+        terminal,
+    )?;
+    Ok(match exit {
         Exit::Done => gates(&record, args, terminal),
         other => other,
     })
 }
 
 pub(super) fn aa(global: &Global, args: &AaArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    let seed = plan::seed(&args.effort);
-    export::check_writable(&args.results)?;
+    let seed = plan::seed(&args.experiment.effort);
+    export::check_writable(&args.experiment.results)?;
     let mut machine = open_machine(global, seed, wants_counters(&args.metric))?;
     let plan = plan::aa(args, seed, machine.as_mut(), terminal)?;
-    let (record, is_stored) = carry_out(global, &plan, machine.as_mut(), terminal)?;
-    finish(&record, &args.results, terminal)?;
-    Ok(match exit_of(&record) {
+    let (_, exit) = conduct(
+        global,
+        &plan,
+        machine.as_mut(),
+        &args.experiment.results,
+        terminal,
+    )?;
+    Ok(exit)
+}
+
+/// Runs the plan, stores, prints and writes what came out.
+fn conduct(
+    global: &Global,
+    plan: &Plan,
+    machine: &mut dyn Machine,
+    results: &ResultArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<(Comparison, Exit)> {
+    let (record, is_stored) = carry_out(global, plan, machine, terminal)?;
+    finish(&record, results, terminal)?;
+    let exit = match exit_of(&record) {
         Exit::Done if !is_stored => Exit::Error,
         other => other,
-    })
+    };
+    Ok((record, exit))
 }
 
 fn wants_counters(metric: &str) -> bool {

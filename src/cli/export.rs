@@ -17,18 +17,13 @@ pub(super) fn stored(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let record = needed_store(global)?.load(&args.id)?.comparison()?;
-    let text = if args.format.csv {
-        report::csv(&record)?
-    } else if args.format.markdown {
-        report::markdown(&record)
-    } else if args.format.hyperfine {
-        format!(
-            "{}\n",
-            serde_json::to_string_pretty(&report::hyperfine(&record))?
-        )
-    } else {
-        format!("{}\n", serde_json::to_string(&record)?)
+    let form = match &args.format {
+        format if format.csv => Form::Csv,
+        format if format.markdown => Form::Markdown,
+        format if format.hyperfine => Form::Hyperfine,
+        _ => Form::Json,
     };
+    let text = form.render(&record)?;
     match &args.output {
         Some(path) => write_file(path, &text)?,
         None => terminal.print(&text)?,
@@ -36,20 +31,50 @@ pub(super) fn stored(
     Ok(Exit::Done)
 }
 
+/// What a record can be written as.
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    Json,
+    Csv,
+    Markdown,
+    Hyperfine,
+}
+
+impl Form {
+    fn render(self, record: &Comparison) -> anyhow::Result<String> {
+        Ok(match self {
+            Self::Json => format!("{}\n", serde_json::to_string(record)?),
+            Self::Csv => report::csv(record)?,
+            Self::Markdown => report::markdown(record),
+            Self::Hyperfine => {
+                let text = serde_json::to_string_pretty(&report::hyperfine(record))?;
+                format!("{text}\n")
+            }
+        })
+    }
+}
+
+/// Files that an experiment was asked for: option, form, path.
+fn asked_for(args: &ResultArgs) -> impl Iterator<Item = (&'static str, Form, &Path)> {
+    let files = [
+        ("--export-json", Form::Json, &args.export_json),
+        ("--export-csv", Form::Csv, &args.export_csv),
+        ("--export-markdown", Form::Markdown, &args.export_markdown),
+        (
+            "--export-hyperfine",
+            Form::Hyperfine,
+            &args.export_hyperfine,
+        ),
+    ];
+    files
+        .into_iter()
+        .filter_map(|(option, form, path)| Some((option, form, path.as_deref()?)))
+}
+
 /// Writes the files that an experiment was asked for.
 pub(super) fn results(record: &Comparison, args: &ResultArgs) -> anyhow::Result<()> {
-    if let Some(path) = &args.export_json {
-        write_file(path, &format!("{}\n", serde_json::to_string(record)?))?;
-    }
-    if let Some(path) = &args.export_csv {
-        write_file(path, &report::csv(record)?)?;
-    }
-    if let Some(path) = &args.export_markdown {
-        write_file(path, &report::markdown(record))?;
-    }
-    if let Some(path) = &args.export_hyperfine {
-        let text = serde_json::to_string_pretty(&report::hyperfine(record))?;
-        write_file(path, &format!("{text}\n"))?;
+    for (_, form, path) in asked_for(args) {
+        write_file(path, &form.render(record)?)?;
     }
     Ok(())
 }
@@ -57,14 +82,7 @@ pub(super) fn results(record: &Comparison, args: &ResultArgs) -> anyhow::Result<
 /// Files that shall be written can be: told before an hour of measuring, not
 /// after. None is left behind, since there may be no result.
 pub(super) fn check_writable(args: &ResultArgs) -> anyhow::Result<()> {
-    let files = [
-        ("--export-json", &args.export_json),
-        ("--export-csv", &args.export_csv),
-        ("--export-markdown", &args.export_markdown),
-        ("--export-hyperfine", &args.export_hyperfine),
-    ];
-    for (option, path) in files {
-        let Some(path) = path else { continue };
+    for (option, _, path) in asked_for(args) {
         let is_new = !path.exists();
         std::fs::OpenOptions::new()
             .append(true)

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 
-use super::args::{AaArgs, CompareArgs, EffortArgs, ScoreChoice, WorkloadArgs};
+use super::args::{AaArgs, CompareArgs, EffortArgs, ExperimentArgs, ScoreChoice, WorkloadArgs};
 use super::terminal::Terminal;
 use super::values::parse_variable;
 use crate::machine::linux::{random_seed, time_of_day};
@@ -39,10 +39,10 @@ pub(super) fn compare(
     terminal: &Terminal,
 ) -> anyhow::Result<Plan> {
     let metric: Metric = args.metric.parse().context("--metric")?;
-    let output = output(&args.workload, &metric)?;
+    let output = output(&args.experiment.workload, &metric)?;
     let candidates = candidates(args)?;
     for candidate in &candidates {
-        warn_of_shell_characters(&candidate.command, &args.workload, terminal);
+        warn_of_shell_characters(&candidate.command, &args.experiment.workload, terminal);
     }
     let (topology, warnings) = machine.topology()?;
     for warning in warnings {
@@ -50,7 +50,7 @@ pub(super) fn compare(
     }
     let workloads: Vec<Workload> = candidates
         .iter()
-        .map(|candidate| workload(&candidate.command, &args.workload))
+        .map(|candidate| workload(&candidate.command, &args.experiment.workload))
         .collect::<anyhow::Result<_>>()?;
     let placements = placements(args, &candidates, &workloads, &topology, machine, terminal)?;
     let mut arms = arms(&candidates, &workloads, &placements);
@@ -64,11 +64,10 @@ pub(super) fn compare(
         arms,
         baseline,
         metric,
-        tuning: tuning(&args.effort),
+        tuning: tuning(&args.experiment.effort),
         seed,
         output,
-        study: "compare",
-        tags: args.results.tags.clone(),
+        tags: args.experiment.results.tags.clone(),
         ..named()
     })
 }
@@ -84,13 +83,13 @@ pub(super) fn aa(
     if !(2..=26).contains(&args.arms) {
         bail!("--arms {}: from 2 to 26 arms can be labelled", args.arms);
     }
-    let output = output(&args.workload, &metric)?;
-    let command = one_command(args.line.as_deref(), &args.argv, &args.workload)?;
-    warn_of_shell_characters(&command, &args.workload, terminal);
+    let output = output(&args.experiment.workload, &metric)?;
+    let command = one_command(&args.experiment)?;
+    warn_of_shell_characters(&command, &args.experiment.workload, terminal);
     let placement: Placement = args.place.parse().context("--place")?;
     let (topology, _) = machine.topology()?;
     let place = placement.realise(&topology).context("--place")?;
-    let workload = workload(&command, &args.workload)?;
+    let workload = workload(&command, &args.experiment.workload)?;
     let arms: Vec<ArmPlan> = ('A'..='Z')
         .take(args.arms)
         .map(|label| ArmPlan {
@@ -104,11 +103,11 @@ pub(super) fn aa(
     Ok(Plan {
         arms,
         metric,
-        tuning: tuning(&args.effort),
+        tuning: tuning(&args.experiment.effort),
         seed,
         output,
         study: "aa",
-        tags: args.results.tags.clone(),
+        tags: args.experiment.results.tags.clone(),
         ..named()
     })
 }
@@ -123,17 +122,9 @@ fn named() -> Plan {
         .collect();
     let (date, time) = stamp.split_at_checked(8).unwrap_or((&stamp, ""));
     Plan {
-        arms: Vec::new(),
-        baseline: 0,
-        metric: Metric::Wall,
-        tuning: Tuning::default(),
-        seed: 0,
-        output: Output::Discard,
-        study: "compare",
         id: format!("{date}-{time}-{:08x}", random_seed() & 0xffff_ffff),
         started,
-        tags: Vec::new(),
-        placebo: None,
+        ..Plan::default()
     }
 }
 
@@ -165,17 +156,15 @@ fn parse_line(line: &str, args: &WorkloadArgs) -> anyhow::Result<Command> {
     Ok(command?)
 }
 
-fn one_command(
-    line: Option<&str>,
-    argv: &[String],
-    args: &WorkloadArgs,
-) -> anyhow::Result<Command> {
-    match (line, argv) {
-        (Some(line), _) => parse_line(line, args),
+fn one_command(args: &ExperimentArgs) -> anyhow::Result<Command> {
+    match (&args.line, args.argv.as_slice()) {
+        (Some(line), _) => parse_line(line, &args.workload),
         (None, []) => {
             bail!("there is no command; write it last, after --, as in: -- ./prog")
         }
-        (None, argv) if args.shell.is_some() => parse_line(&argv.join(" "), args),
+        (None, argv) if args.workload.shell.is_some() => {
+            parse_line(&argv.join(" "), &args.workload)
+        }
         (None, argv) => Ok(Command::from_argv(argv.to_vec())?),
     }
 }
@@ -194,17 +183,19 @@ fn candidates(args: &CompareArgs) -> anyhow::Result<Vec<Candidate>> {
         .map(|(index, line)| (args.names.get(index).cloned(), line.clone()))
         .collect();
     if lines.is_empty() && sweeps.is_empty() {
-        let command = one_command(args.line.as_deref(), &args.argv, &args.workload)?;
+        let command = one_command(&args.experiment)?;
         return Ok(vec![Candidate {
             name: None,
             command,
         }]);
     }
     if lines.is_empty() {
-        let line = match &args.line {
+        let line = match &args.experiment.line {
             Some(line) => line.clone(),
-            None if args.argv.is_empty() => bail!("--parameter needs a command that uses it"),
-            None => shell_words::join(&args.argv),
+            None if args.experiment.argv.is_empty() => {
+                bail!("--parameter needs a command that uses it")
+            }
+            None => shell_words::join(&args.experiment.argv),
         };
         lines.push((None, line));
     }
@@ -219,7 +210,7 @@ fn candidates(args: &CompareArgs) -> anyhow::Result<Vec<Candidate>> {
             };
             candidates.push(Candidate {
                 name: Some(label),
-                command: parse_line(&line, &args.workload)?,
+                command: parse_line(&line, &args.experiment.workload)?,
             });
         }
     }

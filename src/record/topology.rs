@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::topology::{CpuSet, Identity, Topology, Warning};
+use crate::topology::{Counts, CpuSet, Identity, Topology, Warning};
 
 /// Schema of [`TopologyRecord`].
 pub const TOPOLOGY_SCHEMA: &str = "pinwise.topology/1";
@@ -80,6 +80,18 @@ pub struct CountsRecord {
     pub numa_nodes: usize,
     /// Packages.
     pub packages: usize,
+}
+
+impl From<Counts> for CountsRecord {
+    fn from(counts: Counts) -> Self {
+        Self {
+            cpus: counts.cpus,
+            cores: counts.cores,
+            llcs: counts.llcs,
+            numa_nodes: counts.numa_nodes,
+            packages: counts.packages,
+        }
+    }
 }
 
 /// A logical CPU; unit numbers are `null` where it is offline or not told.
@@ -164,17 +176,10 @@ impl TopologyRecord {
     /// The record of a machine as its system reports it.
     #[must_use]
     pub fn new(topology: &Topology, warnings: &[Warning]) -> Self {
-        let counts = topology.counts();
         Self {
             schema: TOPOLOGY_SCHEMA.to_owned(),
             machine: MachineRecord::new(&topology.identity),
-            counts: CountsRecord {
-                cpus: counts.cpus,
-                cores: counts.cores,
-                llcs: counts.llcs,
-                numa_nodes: counts.numa_nodes,
-                packages: counts.packages,
-            },
+            counts: topology.counts().into(),
             online: topology.online.to_string(),
             allowed: topology.allowed.to_string(),
             restrictions: restrictions(topology),

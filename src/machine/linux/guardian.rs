@@ -61,6 +61,11 @@ impl Guardian {
         // AtomicI32 that was zeroed, a valid value.
         unsafe { &*self.slot }
     }
+
+    /// There is nobody to end any more.
+    pub(super) fn command_ended(&self) {
+        self.slot().store(0, Ordering::SeqCst);
+    }
 }
 
 impl Drop for Guardian {

@@ -236,9 +236,7 @@ impl Machine for LinuxMachine {
             workload.timeout,
             request.count_threads_closely,
         );
-        self.guardian
-            .slot()
-            .store(0, std::sync::atomic::Ordering::SeqCst);
+        self.guardian.command_ended();
         let (output, stderr_tail) = self.streams.collect(&request.output, &descriptors);
         let ended = ended?;
         let counted = self.counters.totals().since(before);
@@ -292,9 +290,7 @@ impl Machine for LinuxMachine {
         let cpus = self.topology.allowed.clone();
         let (child, _) = self.start(command, None, 0, (&cpus, None), descriptors.numbers)?;
         let end = self.supervise_helper(child.pid);
-        self.guardian
-            .slot()
-            .store(0, std::sync::atomic::Ordering::SeqCst);
+        self.guardian.command_ended();
         let end = end?;
         let (_, stderr) = self.streams.collect(&Output::Discard, &descriptors);
         if end == End::Status(0) {

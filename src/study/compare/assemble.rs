@@ -8,9 +8,9 @@ use super::plan::{ArmPlan, Plan};
 use crate::machine::Machine;
 use crate::placement::{Placement, Wish, taskset_line};
 use crate::record::{
-    Arm, COMPARISON_SCHEMA, Comparison, ContrastRecord, CountsRecord, Estimate, HostRecord,
-    MachineRecord, MetricRecord, Phase, PlacementRecord, PlanRecord, RunRecord, Spread, Stopped,
-    TotalsRecord, VerdictKind, VerdictRecord, WorkloadRecord,
+    Arm, COMPARISON_SCHEMA, Comparison, ContrastRecord, Estimate, HostRecord, MachineRecord,
+    MetricRecord, Phase, PlacementRecord, PlanRecord, RunRecord, Spread, Stopped, TotalsRecord,
+    VerdictKind, VerdictRecord, WorkloadRecord,
 };
 use crate::stats::confirm::{Contrast, Decision, Look, Score};
 use crate::stats::describe::{describe, median_interval};
@@ -60,18 +60,11 @@ pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -
 }
 
 fn host(machine: &dyn Machine, topology: &Topology) -> HostRecord {
-    let counts = topology.counts();
     HostRecord {
         machine_spec: machine.label(),
         simulated: machine.is_simulated(),
         machine: MachineRecord::new(&topology.identity),
-        counts: CountsRecord {
-            cpus: counts.cpus,
-            cores: counts.cores,
-            llcs: counts.llcs,
-            numa_nodes: counts.numa_nodes,
-            packages: counts.packages,
-        },
+        counts: topology.counts().into(),
         allowed: topology.allowed.to_string(),
         shape_hash: format!("{:016x}", topology.shape_hash()),
     }

@@ -84,6 +84,26 @@ pub struct Plan {
     pub placebo: Option<usize>,
 }
 
+/// No arms yet, the first of which will be the baseline; the method's default
+/// figures, seed 0 and no name.
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            arms: Vec::new(),
+            baseline: 0,
+            metric: Metric::Wall,
+            tuning: Tuning::default(),
+            seed: 0,
+            output: Output::Discard,
+            study: "compare",
+            id: String::new(),
+            started: String::new(),
+            tags: Vec::new(),
+            placebo: None,
+        }
+    }
+}
+
 /// Why a plan cannot be carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
@@ -123,16 +143,7 @@ impl Plan {
             .collect();
         Ok(Self {
             arms,
-            baseline: 0,
-            metric: Metric::Wall,
-            tuning: Tuning::default(),
-            seed: 0,
-            output: Output::Discard,
-            study: "compare",
-            id: String::new(),
-            started: String::new(),
-            tags: Vec::new(),
-            placebo: None,
+            ..Self::default()
         })
     }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
-use super::trial::{Ended, Trial, finish, runs_of, signal};
+use super::trial::{Ended, SHORT, Trial, finish, runs_of, signal};
 
 #[test]
 fn run_passes_the_exit_status_on() {
@@ -61,18 +61,7 @@ fn run_is_replaced_by_the_command() {
 /// A signal to an experiment that has run a while, in the middle of a run.
 fn interrupted(trial: &Trial, name: &str) -> Ended {
     let mut child = trial
-        .pinwise(&[
-            "compare",
-            "--quiet",
-            "--place",
-            "os-default",
-            "--placebo",
-            "--warmup",
-            "0",
-            "--shell",
-            "--",
-            RUNS_THEN_HANGS,
-        ])
+        .pinwise(&[&SHORT[..], &["--shell", "--", RUNS_THEN_HANGS]].concat())
         .spawn()
         .unwrap();
     trial.wait_for_lines("hanging", 1, &mut child);

@@ -186,7 +186,7 @@ impl Trial {
 }
 
 /// Two arms that are the same, without warm-up.
-const SHORT: [&str; 7] = [
+pub(super) const SHORT: [&str; 7] = [
     "compare",
     "--quiet",
     "--place",
