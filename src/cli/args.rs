@@ -94,6 +94,11 @@ pub enum Format {
     Text,
     /// Exactly the stored record.
     Json,
+    /// `topology` only: a drawing of the machine and its latency matrix.
+    Svg,
+    /// `topology` only: hwloc 2 XML, with what was measured as groups and
+    /// distances.
+    Xml,
 }
 
 /// When to use colour.
@@ -139,12 +144,32 @@ is changed.")]
 
 /// `pinwise topology`
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
   pinwise topology
+  pinwise topology --measure
+  pinwise topology --measure --watch 60s --format json
+  pinwise topology --measure --format svg > machine.svg
   pinwise topology --explain one-per-core
   pinwise topology --from machine.xml --format json
-  pinwise --machine 'sim:package:2 l3:2 core:4 pu:2' topology")]
+  pinwise --machine 'sim:package:2 l3:2 core:4 pu:2' topology"
+)]
 pub struct TopologyArgs {
+    /// Other uses.
+    #[command(subcommand)]
+    pub action: Option<TopologyAction>,
+    /// Measure how the CPUs are really wired, and say where the system's
+    /// report is wrong
+    #[arg(long, conflicts_with_all = ["from", "explain", "save"])]
+    pub measure: bool,
+    /// Time for measuring, such as 500ms, 10s [default: 10s]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "measure")]
+    pub budget: Option<Duration>,
+    /// Then repeat a few pairs for so long and say how often the wiring
+    /// changes
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "measure")]
+    pub watch: Option<Duration>,
     /// Read a machine from hwloc 2 XML, from a folder with its sys and proc,
     /// or from a file written by --save
     #[arg(long, value_name = "PATH")]
@@ -155,6 +180,34 @@ pub struct TopologyArgs {
     /// Save what was read of this machine to a file that --from takes
     #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "explain"])]
     pub save: Option<PathBuf>,
+}
+
+/// Other uses of `pinwise topology`.
+#[derive(Debug, Subcommand)]
+pub enum TopologyAction {
+    /// Infer the wiring from a recorded latency matrix
+    #[command(after_help = "Examples:
+  pinwise topology replay matrix.csv
+  pinwise topology replay matrix.csv --format json
+
+The file is a square or lower-triangle CSV without header, one row per CPU, in
+nanoseconds; cells on the diagonal are ignored and may be empty.")]
+    Replay {
+        /// The matrix
+        file: PathBuf,
+    },
+    /// Say what differs between two machines, or one machine at two times
+    #[command(after_help = "Examples:
+  pinwise topology --save before.capture
+  pinwise topology diff before.capture after.capture
+
+Takes what --from takes, and JSON written by `topology --format json`.")]
+    Diff {
+        /// The first
+        a: PathBuf,
+        /// The second
+        b: PathBuf,
+    },
 }
 
 /// How long, how precise, how often: shared by all experiments.

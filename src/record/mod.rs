@@ -7,6 +7,7 @@
 
 mod comparison;
 mod finding;
+mod measured;
 mod topology;
 
 pub use comparison::{
@@ -15,6 +16,12 @@ pub use comparison::{
     VerdictKind, VerdictRecord, WorkloadRecord,
 };
 pub use finding::{DOCTOR_SCHEMA, Doctor, Finding, Severity};
+pub use measured::{
+    Agreement, BandwidthRecord, ClockRecord, Contradiction, DriftPair, DriftRecord, DriftState,
+    EffortRecord, HomeLatency, LadderPoint, LadderRecord, LevelVerdict, LoadedLatencyRecord,
+    Measured, MeasuredLevel, Median, Modes, PairRecord, PauseRecord, PlateauRecord,
+    SchedulingRecord,
+};
 pub use topology::{
     CacheRecord, CountsRecord, CpuRecord, KindRecord, MachineRecord, NodeRecord, QuotaRecord,
     RestrictionRecord, TOPOLOGY_SCHEMA, TopologyRecord,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::measured::{Contradiction, Measured};
 use crate::topology::{Counts, CpuSet, Identity, Topology, Warning};
 
 /// Schema of [`TopologyRecord`].
@@ -35,9 +36,9 @@ pub struct TopologyRecord {
     /// The same for machines of the same shape.
     pub shape_hash: String,
     /// What probes found; `null` unless measured.
-    pub measured: Option<serde_json::Value>,
+    pub measured: Option<Box<Measured>>,
     /// Where measurement contradicts the system's report.
-    pub contradictions: Vec<serde_json::Value>,
+    pub contradictions: Vec<Contradiction>,
     /// What is odd about the system's report.
     pub warnings: Vec<String>,
 }

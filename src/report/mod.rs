@@ -12,7 +12,9 @@ mod export;
 mod history;
 mod placement;
 mod style;
+mod svg;
 mod topology;
+mod xml;
 
 pub use comparison::comparison;
 pub use doctor::doctor;
@@ -20,7 +22,9 @@ pub use export::{csv, hyperfine, markdown};
 pub use history::{Line, history};
 pub use placement::explain;
 pub use style::{Palette, visible};
+pub use svg::topology_svg;
 pub use topology::topology;
+pub use xml::topology_xml;
 
 /// Columns that text fits into.
 pub const WIDTH: usize = 80;

@@ -21,6 +21,7 @@ mod identity;
 mod synthetic;
 mod sysfs;
 mod tree;
+pub mod wiring;
 mod xml;
 
 pub use build::{CpuFacts, Facts, KindFacts, NodeFacts};

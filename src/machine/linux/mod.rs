@@ -10,6 +10,7 @@ mod guardian;
 mod host;
 mod hypervisor;
 mod output;
+mod probe;
 mod spawn;
 mod start;
 mod supervise;
@@ -36,7 +37,7 @@ use spawn::{Child, ChildPlan, Spawner};
 use start::{c_strings, locate, policy_mode, start_error};
 use usage::{Meter, OwnPeak, Throttle};
 
-use super::{End, Machine, MachineError, Output, Request, Run, Usage};
+use super::{Batches, End, Machine, MachineError, Output, Probe, Request, Run, Usage};
 use crate::placement::MemoryBinding;
 use crate::topology::{CpuSet, Topology, Warning};
 use crate::workload::{Command, Workload};
@@ -315,6 +316,18 @@ impl Machine for LinuxMachine {
 
     fn usage(&mut self) -> Option<Usage> {
         self.meter.usage()
+    }
+
+    fn probe(
+        &mut self,
+        probes: &[Probe],
+        batches: usize,
+        limit: Duration,
+    ) -> Result<Vec<Batches>, MachineError> {
+        if self.take_pending_interrupt() {
+            return Err(MachineError::Interrupted);
+        }
+        probe::make(probes, batches, limit)
     }
 }
 

@@ -9,6 +9,7 @@
 mod description;
 mod noise;
 mod series;
+mod wiring;
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,7 +21,7 @@ pub use description::DescriptionError;
 use description::{Description, SimWorkload};
 use noise::Noise;
 
-use super::{End, Machine, MachineError, Output, Request, Run, Usage};
+use super::{Batches, End, Machine, MachineError, Output, Probe, Request, Run, Usage};
 use crate::topology::{Topology, Warning};
 use crate::workload::Command;
 
@@ -124,6 +125,15 @@ impl Machine for SimulatedMachine {
 
     fn usage(&mut self) -> Option<Usage> {
         None
+    }
+
+    fn probe(
+        &mut self,
+        probes: &[Probe],
+        batches: usize,
+        limit: Duration,
+    ) -> Result<Vec<Batches>, MachineError> {
+        Ok(wiring::probe(self, probes, batches, limit))
     }
 }
 
