@@ -163,13 +163,20 @@ pub struct TopologyArgs {
     /// report is wrong
     #[arg(long, conflicts_with_all = ["from", "explain", "save"])]
     pub measure: bool,
-    /// Time for measuring, such as 500ms, 10s [default: 10s]
+    /// Time for measuring, such as 500ms, 10s [default: 5 s and 0.1 s for
+    /// every CPU, a minute at most]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "measure")]
     pub budget: Option<Duration>,
     /// Then repeat a few pairs for so long and say how often the wiring
     /// changes
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "measure")]
     pub watch: Option<Duration>,
+    /// Only pairs of CPUs: no caches, memory and costs
+    #[arg(long, requires = "measure")]
+    pub wiring_only: bool,
+    /// Seed of the pairs that are measured twice as a check [default: random]
+    #[arg(long, value_name = "SEED", value_parser = parse_whole::<u64>, requires = "measure")]
+    pub seed: Option<u64>,
     /// Read a machine from hwloc 2 XML, from a folder with its sys and proc,
     /// or from a file written by --save
     #[arg(long, value_name = "PATH")]

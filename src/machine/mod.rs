@@ -52,6 +52,12 @@ pub trait Machine {
     /// CPU time used on the whole machine so far; `None` where not told.
     fn usage(&mut self) -> Option<Usage>;
 
+    /// Lets so much time pass.
+    ///
+    /// # Errors
+    /// [`MachineError::Interrupted`] where the user interrupts.
+    fn wait(&mut self, time: Duration) -> Result<(), MachineError>;
+
     /// Makes these probes, all at the same time, until each has so many good
     /// batches or `limit` has passed. They must not share a CPU. The answer
     /// has one entry per probe, in order.

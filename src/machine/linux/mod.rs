@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -316,6 +316,20 @@ impl Machine for LinuxMachine {
 
     fn usage(&mut self) -> Option<Usage> {
         self.meter.usage()
+    }
+
+    fn wait(&mut self, time: Duration) -> Result<(), MachineError> {
+        let end = sys::monotonic() + time;
+        loop {
+            if self.take_pending_interrupt() {
+                return Err(MachineError::Interrupted);
+            }
+            let left = end.saturating_sub(sys::monotonic());
+            if left.is_zero() {
+                return Ok(());
+            }
+            sys::poll([self.signals.as_raw_fd()], Some(left));
+        }
     }
 
     fn probe(

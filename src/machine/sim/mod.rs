@@ -127,6 +127,11 @@ impl Machine for SimulatedMachine {
         None
     }
 
+    fn wait(&mut self, time: Duration) -> Result<(), MachineError> {
+        self.now_s += time.as_secs_f64();
+        Ok(())
+    }
+
     fn probe(
         &mut self,
         probes: &[Probe],

@@ -10,8 +10,10 @@
 //! not rest on it.
 
 mod infer;
+mod relation;
 
 pub use infer::infer;
+pub use relation::{NO_CONTENTION, Relation, SMT_CONTENTION, relation};
 
 use super::CpuSet;
 
