@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::series::{self, Series};
+use super::wiring::{Figures, Wiring};
 use crate::placement::Placement;
 use crate::topology::{CpuSet, Topology};
 
@@ -63,6 +64,9 @@ struct RawDescription {
     effects: BTreeMap<String, f64>,
     #[serde(default)]
     noise: RawNoise,
+    /// How it is really wired, and what probes find.
+    #[serde(default)]
+    wiring: Figures,
 }
 
 /// A command on the simulated machine.
@@ -197,6 +201,7 @@ pub(super) struct Description {
     fallback: SimWorkload,
     effects: Vec<(CpuSet, f64)>,
     pub(super) noise: NoiseParts,
+    pub(super) wiring: Wiring,
 }
 
 impl Description {
@@ -211,6 +216,7 @@ impl Description {
                 sd: Some(0.01),
                 ..RawNoise::default()
             },
+            wiring: Figures::default(),
         };
         Checker { path: "sim:" }.check(raw, None)
     }
@@ -245,7 +251,7 @@ impl Description {
     }
 }
 
-struct Checker<'a> {
+pub(super) struct Checker<'a> {
     path: &'a str,
 }
 
@@ -280,12 +286,14 @@ impl Checker<'_> {
             effects: BTreeMap::new(),
             resolved: Vec::new(),
         });
+        let wiring = raw.wiring.check(&topology, self)?;
         Ok(Description {
             topology,
             workloads,
             fallback,
             effects,
             noise: self.noise(raw.noise, folder)?,
+            wiring,
         })
     }
 
@@ -390,7 +398,7 @@ impl Checker<'_> {
         Err(self.bad(key, &format!("{value} must be above 0")))
     }
 
-    fn bad(&self, key: &str, reason: &str) -> DescriptionError {
+    pub(super) fn bad(&self, key: &str, reason: &str) -> DescriptionError {
         DescriptionError::Value {
             path: self.path.to_owned(),
             key: key.to_owned(),

@@ -20,6 +20,7 @@ use rand_chacha::ChaCha8Rng;
 pub use description::DescriptionError;
 use description::{Description, SimWorkload};
 use noise::Noise;
+use wiring::Probing;
 
 use super::{Batches, End, Machine, MachineError, Output, Probe, Request, Run, Usage};
 use crate::topology::{Topology, Warning};
@@ -35,6 +36,7 @@ pub struct SimulatedMachine {
     label: String,
     description: Description,
     noise: Noise,
+    probing: Probing,
     chance: ChaCha8Rng,
     now_s: f64,
 }
@@ -63,6 +65,7 @@ impl SimulatedMachine {
         chance.set_stream(1);
         let noise = Noise::new(description.noise.clone(), &mut chance);
         Self {
+            probing: Probing::new(&description.wiring, seed),
             label,
             description,
             noise,
