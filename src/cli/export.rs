@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 
 use super::Exit;
 use super::args::{ExportArgs, Global, ResultArgs};
@@ -16,14 +16,24 @@ pub(super) fn stored(
     args: &ExportArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let record = needed_store(global)?.load(&args.id)?.comparison()?;
+    let stored = needed_store(global)?.load(&args.id)?;
     let form = match &args.format {
         format if format.csv => Form::Csv,
         format if format.markdown => Form::Markdown,
         format if format.hyperfine => Form::Hyperfine,
         _ => Form::Json,
     };
-    let text = form.render(&record)?;
+    let text = if stored.is_topology() {
+        if form != Form::Json {
+            bail!(
+                "record {} is a machine, not an experiment: --json only (pinwise show {0} --format svg draws it)",
+                stored.entry.id
+            );
+        }
+        format!("{}\n", serde_json::to_string(&stored.topology()?)?)
+    } else {
+        form.render(&stored.comparison()?)?
+    };
     match &args.output {
         Some(path) => write_file(path, &text)?,
         None => terminal.print(&text)?,
@@ -32,7 +42,7 @@ pub(super) fn stored(
 }
 
 /// What a record can be written as.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Json,
     Csv,

@@ -40,7 +40,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     };
     let terminal = Terminal::new(&cli.global);
     let is_drawing = matches!(cli.global.format, Format::Svg | Format::Xml);
-    if is_drawing && !matches!(cli.command, Command::Topology(_)) {
+    if is_drawing && !matches!(cli.command, Command::Topology(_) | Command::Show(_)) {
         terminal.error(
             "--format svg and xml draw machines: only topology takes them (text or json here)",
         );

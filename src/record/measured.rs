@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 /// What probes found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
+    /// When, where and how.
+    pub survey: SurveyRecord,
     /// CPUs of the rows and columns of the matrices, in order.
     pub cpus: Vec<usize>,
     /// Median one-way time of a cache line between two CPUs, ns. On the
@@ -51,6 +53,22 @@ pub struct Measured {
     pub drift: Option<DriftRecord>,
     /// What the measurement took.
     pub effort: EffortRecord,
+}
+
+/// Name and circumstances of a measurement.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SurveyRecord {
+    /// Date, time and a random part: names the record in the store.
+    pub id: String,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// `local`, or the simulated machine.
+    pub machine_spec: String,
+    /// The kernel's name for this boot; `null` where not told. What was
+    /// measured holds for one boot at most.
+    pub boot_id: Option<String>,
+    /// Seed of the pairs that were chosen at random.
+    pub seed: u64,
 }
 
 /// A median with its interval, in the unit of the field's name.

@@ -20,7 +20,7 @@ pub use measured::{
     Agreement, BandwidthRecord, ClockRecord, Contradiction, DriftPair, DriftRecord, DriftState,
     EffortRecord, HomeLatency, LadderPoint, LadderRecord, LevelVerdict, LoadedLatencyRecord,
     Measured, MeasuredLevel, Median, Modes, PairRecord, PauseRecord, PlateauRecord,
-    SchedulingRecord,
+    SchedulingRecord, SurveyRecord,
 };
 pub use topology::{
     CacheRecord, CountsRecord, CpuRecord, KindRecord, MachineRecord, NodeRecord, QuotaRecord,

@@ -383,6 +383,15 @@ pub fn random_seed() -> u64 {
     sys::random_u64()
 }
 
+/// The kernel's random name for the time since it booted; `None` where it is
+/// not told.
+#[must_use]
+pub fn boot_id() -> Option<String> {
+    #[expect(clippy::disallowed_methods, reason = "the Edge reads /proc")]
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned()).filter(|id| !id.is_empty())
+}
+
 fn open_input(workload: &Workload) -> Result<Option<File>, MachineError> {
     let Some(path) = &workload.input else {
         return Ok(None);

@@ -8,8 +8,8 @@ use crate::record::{Contradiction, EffortRecord, Measured, MeasuredLevel, PairRe
 use crate::topology::wiring::{LevelKind, Wiring};
 use crate::topology::{CpuSet, Topology};
 
-/// Beyond so many pairs only the matrix is kept: 1,024 CPUs have half a
-/// million.
+/// Beyond so many pairs, only those whose contention was measured are listed
+/// beside the matrix: 1,024 CPUs have half a million pairs.
 const MOST_PAIRS: usize = 4096;
 
 /// Everything measured as one value, and where it contradicts the report.
@@ -66,6 +66,7 @@ pub(super) fn assemble(
         clock: found.clock,
         scheduling: found.scheduling,
         drift: found.drift,
+        ..Measured::default()
     };
     (measured, contradictions)
 }
@@ -94,11 +95,12 @@ fn levels(wiring: &Wiring) -> Vec<MeasuredLevel> {
 }
 
 fn pair_records(pairs: &Pairs, contentions: &Contentions) -> Vec<PairRecord> {
-    if pairs.homes.len() > MOST_PAIRS {
-        return Vec::new();
-    }
-    let mut records = Vec::with_capacity(pairs.homes.len());
+    let is_short = pairs.homes.len() <= MOST_PAIRS;
+    let mut records = Vec::new();
     for (&(a, b), homes) in &pairs.homes {
+        if !is_short && !contentions.contains_key(&(a, b)) {
+            continue;
+        }
         let ratios = contentions.get(&(a, b)).copied().unwrap_or_default();
         records.push(PairRecord {
             a: pairs.cpu(a),

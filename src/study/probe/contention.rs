@@ -124,9 +124,14 @@ fn candidates(session: &Session<'_>, pairs: &Pairs) -> Vec<(usize, usize)> {
             .collect();
         row.sort_by(|x, y| x.0.total_cmp(&y.0));
         let lowest = row.first().map_or(f64::NAN, |first| first.0);
-        let near = row.iter().take(MOST_CANDIDATES);
-        for &(latency, b) in near.filter(|(latency, _)| n <= ALL_PAIRS || *latency <= NEAR * lowest)
-        {
+        let is_near = |latency: f64| n <= ALL_PAIRS || latency <= NEAR * lowest;
+        // The first stranger is the check: it must not look like a sibling.
+        let reach = row
+            .iter()
+            .take_while(|(latency, _)| is_near(*latency))
+            .count()
+            + 1;
+        for &(latency, b) in row.iter().take(reach.min(MOST_CANDIDATES)) {
             wanted.push((a.min(b), a.max(b), latency / lowest));
         }
         let reported = (0..n).filter(|&b| b > a && core(a).is_some() && core(a) == core(b));

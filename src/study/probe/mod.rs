@@ -12,6 +12,7 @@
 //! system's report chooses at most what is looked at first; what is found
 //! rests on figures alone. Nothing is printed and nothing stored here.
 
+mod advice;
 mod assemble;
 mod contention;
 mod costs;
@@ -31,10 +32,12 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::machine::{Machine, MachineError};
 use crate::record::{
-    BandwidthRecord, ClockRecord, DriftRecord, LadderRecord, LoadedLatencyRecord, PauseRecord,
-    SchedulingRecord, TopologyRecord,
+    BandwidthRecord, ClockRecord, DriftRecord, LadderRecord, LoadedLatencyRecord, Measured,
+    PauseRecord, SchedulingRecord, SurveyRecord, TopologyRecord,
 };
 use crate::topology::Topology;
+pub use advice::{Advice, advised};
+
 use crate::topology::wiring::{Evidence, Wiring, infer};
 use contention::Contentions;
 use memory::NodeLatency;
@@ -50,8 +53,8 @@ pub struct Plan {
     pub watch: Option<Duration>,
     /// Only the wiring: no caches, memory and costs.
     pub wiring_only: bool,
-    /// Draws the pairs that are checked.
-    pub seed: u64,
+    /// Name and circumstances; the seed draws the pairs that are checked.
+    pub survey: SurveyRecord,
 }
 
 /// Where a measurement stands.
@@ -138,10 +141,14 @@ pub fn measure(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, MachineError> {
     let (topology, warnings) = machine.topology()?;
+    let survey = SurveyRecord {
+        machine_spec: machine.label(),
+        ..plan.survey.clone()
+    };
     let budget = plan
         .budget
         .unwrap_or_else(|| default_budget(topology.allowed.len()));
-    let mut chance = ChaCha8Rng::seed_from_u64(plan.seed);
+    let mut chance = ChaCha8Rng::seed_from_u64(plan.survey.seed);
     chance.set_stream(2);
     let mut session = Session::new(machine, topology.clone(), observer, budget);
     let mut found = Findings::default();
@@ -156,7 +163,7 @@ pub fn measure(
     let wiring = wiring(&found, session.is_displaced);
     let mut record = TopologyRecord::new(&topology, &warnings);
     let (measured, contradictions) = assemble::assemble(&topology, found, &wiring, session.close());
-    record.measured = Some(Box::new(measured));
+    record.measured = Some(Box::new(Measured { survey, ..measured }));
     record.contradictions = contradictions;
     Ok(Outcome {
         topology,
