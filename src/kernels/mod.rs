@@ -1,5 +1,10 @@
-//! Probe loops and built-in workloads: code that is timed, and nothing that
-//! judges what it took.
+//! Probe loops: code that is timed, and nothing that judges what it took.
 //!
 //! Hand-written assembly lives here. Nothing here knows topologies, machines
-//! or statistics: a loop is given CPU numbers and sizes and returns figures.
+//! or statistics, starts threads or allocates memory: a loop is given what it
+//! works on and returns what the clock said.
+
+pub mod clock;
+pub mod laps;
+pub mod line;
+pub mod spin;

@@ -66,6 +66,8 @@ pub struct LinuxMachine {
     /// Processes that `--prepare` left running on purpose.
     helpers: BTreeSet<libc::pid_t>,
     mark: String,
+    /// Threads that probe; gone before a command runs.
+    prober: Option<probe::Prober>,
 }
 
 impl std::fmt::Debug for LinuxMachine {
@@ -120,6 +122,7 @@ impl LinuxMachine {
             disturbance: None,
             helpers: BTreeSet::new(),
             mark,
+            prober: None,
         })
     }
 
@@ -213,6 +216,7 @@ impl Machine for LinuxMachine {
         if self.take_pending_interrupt() {
             return Err(MachineError::Interrupted);
         }
+        self.prober = None;
         let workload = request.workload;
         let input = open_input(workload)?;
         let descriptors =
@@ -341,7 +345,13 @@ impl Machine for LinuxMachine {
         if self.take_pending_interrupt() {
             return Err(MachineError::Interrupted);
         }
-        probe::make(probes, batches, limit)
+        let mut prober = match self.prober.take() {
+            Some(prober) => prober,
+            None => probe::Prober::new()?,
+        };
+        let made = prober.make(probes, batches, limit, || self.take_pending_interrupt());
+        self.prober = Some(prober);
+        made
     }
 }
 

@@ -1,15 +1,214 @@
 //! Probes of the host: from a [`Probe`] to loops of `kernels` on pinned threads.
+//!
+//! All work at normal priority and without privilege, on machines where other
+//! programs run: nothing waits for long, what a scheduler or a hypervisor
+//! disturbed is thrown away and counted, and everything ends with the limit.
 
-use std::time::Duration;
+mod calls;
+mod contention;
+mod course;
+mod lock;
+mod meeting;
+mod memory;
+mod pool;
+mod single;
+mod transfer;
 
-use crate::machine::{Batches, MachineError, Probe};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
 
-/// Makes probes side by side.
-pub(super) fn make(
-    probes: &[Probe],
-    _batches: usize,
-    _limit: Duration,
-) -> Result<Vec<Batches>, MachineError> {
-    let unavailable = || Batches::unavailable("Not built yet.");
-    Ok(probes.iter().map(|_| unavailable()).collect())
+use contention::Contention;
+use course::Course;
+use lock::Lock;
+use pool::{Job, Pool};
+use transfer::Transfer;
+
+use super::super::{Batches, MachineError, Probe};
+use crate::kernels::clock::Clock;
+
+/// How often the main thread looks for the user's wish to stop.
+const WATCH: Duration = Duration::from_millis(20);
+/// Threads may end so much later than the limit before they are told to stop,
+/// and again before they are given up.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// What is kept from one call to the next.
+pub(super) struct Prober {
+    clock: Clock,
+    pool: Pool,
+    _lock: Lock,
+}
+
+/// A probe's place in the call, and what it gave.
+type Answer = (usize, Batches);
+
+impl Prober {
+    /// Makes ready to probe: waits until no other pinwise does.
+    ///
+    /// # Errors
+    /// [`MachineError`] where another one goes on probing.
+    pub(super) fn new() -> Result<Self, MachineError> {
+        Ok(Self {
+            _lock: Lock::take()?,
+            clock: Clock::calibrate(),
+            pool: Pool::default(),
+        })
+    }
+
+    /// Makes probes side by side; `is_interrupted` is asked now and then.
+    ///
+    /// # Errors
+    /// [`MachineError`] where a thread cannot be started or placed, or the user
+    /// interrupted.
+    pub(super) fn make(
+        &mut self,
+        probes: &[Probe],
+        batches: usize,
+        limit: Duration,
+        mut is_interrupted: impl FnMut() -> bool,
+    ) -> Result<Vec<Batches>, MachineError> {
+        let course = Course::new(self.clock, batches, limit);
+        let (answer, answers) = channel();
+        for (index, probe) in probes.iter().enumerate() {
+            if let Err(error) = self.start(&course, index, probe, &answer) {
+                course.stop();
+                return Err(error);
+            }
+        }
+        drop(answer);
+        let found = collect(&course, &answers, probes.len(), &mut is_interrupted)?;
+        let made = found.into_iter().zip(probes).map(|(batches, probe)| {
+            batches.unwrap_or_else(|| {
+                let cpus = cpus_of(probe);
+                cpus.iter().for_each(|&cpu| self.pool.abandon(cpu));
+                Batches::unavailable(format!(
+                    "CPU {} did not run the probe's threads within {:.1} s.",
+                    cpus.iter()
+                        .map(usize::to_string)
+                        .collect::<Vec<_>>()
+                        .join(" or "),
+                    limit.as_secs_f64()
+                ))
+            })
+        });
+        Ok(made.collect())
+    }
+
+    /// Gives a probe's jobs to its threads. Exactly one of them answers.
+    fn start(
+        &mut self,
+        course: &Course,
+        index: usize,
+        probe: &Probe,
+        answer: &Sender<Answer>,
+    ) -> Result<(), MachineError> {
+        let answer = answer.clone();
+        let send = move |batches: Batches| {
+            // Nobody listens any more where the call was given up.
+            let _ = answer.send((index, batches));
+        };
+        let jobs = match jobs_of(course, probe, send.clone()) {
+            Ok(jobs) => jobs,
+            Err(reason) => {
+                send(Batches::unavailable(reason));
+                return Ok(());
+            }
+        };
+        for (cpu, number, job) in jobs {
+            self.pool.start(cpu, number, course, job)?;
+        }
+        Ok(())
+    }
+}
+
+/// A job with its CPU and the number of its thread there.
+type Placed = (usize, usize, Job);
+
+/// A probe's jobs; why there are none, as a full sentence.
+fn jobs_of(
+    course: &Course,
+    probe: &Probe,
+    send: impl Fn(Batches) + Clone + Send + 'static,
+) -> Result<Vec<Placed>, String> {
+    let alone = |cpu: usize, probe: fn(&Course, usize) -> Batches| {
+        let (course, send) = (course.clone(), send.clone());
+        let job: Job = Box::new(move |seat| send(probe(&course, seat.cpu)));
+        Ok(vec![(cpu, 0, job)])
+    };
+    match *probe {
+        Probe::Cycle { cpu } => alone(cpu, single::cycle),
+        Probe::Pause { cpu } => alone(cpu, single::pause),
+        Probe::PauseCycles { cpu } => alone(cpu, single::pause_cycles),
+        Probe::Tick { cpu } => alone(cpu, single::tick),
+        Probe::TimerStep { cpu } => alone(cpu, single::timer_step),
+        Probe::Transfer { a, b, home } => {
+            let transfer = Transfer::new(course, (a, b), home)?;
+            let other = transfer.clone();
+            Ok(vec![
+                (b, 0, Box::new(move |_| other.follow())),
+                (a, 0, Box::new(move |_| send(transfer.lead()))),
+            ])
+        }
+        Probe::Contention { a, b, port } => {
+            let contention = Contention::new(course, (a, b), port);
+            let other = contention.clone();
+            Ok(vec![
+                (b, 0, Box::new(move |_| other.follow())),
+                (a, 0, Box::new(move |_| send(contention.lead()))),
+            ])
+        }
+        _ => Err("Not built yet.".to_owned()),
+    }
+}
+
+/// The CPUs that a probe has threads on.
+fn cpus_of(probe: &Probe) -> Vec<usize> {
+    match probe {
+        Probe::Transfer { a, b, .. } | Probe::Contention { a, b, .. } => vec![*a, *b],
+        Probe::FutexWake { waker, sleeper } => vec![*waker, *sleeper],
+        Probe::Bandwidth { cpus, .. } => cpus.iter().collect(),
+        Probe::LoadedLatency { cpu, loaders, .. } => {
+            std::iter::once(*cpu).chain(loaders.iter()).collect()
+        }
+        Probe::Pause { cpu }
+        | Probe::PauseCycles { cpu }
+        | Probe::Cycle { cpu }
+        | Probe::Tick { cpu }
+        | Probe::TimerStep { cpu }
+        | Probe::Chase { cpu, .. }
+        | Probe::ContextSwitch { cpu } => vec![*cpu],
+    }
+}
+
+/// Waits for all answers; `None` for those that never came.
+fn collect(
+    course: &Course,
+    answers: &Receiver<Answer>,
+    count: usize,
+    is_interrupted: &mut dyn FnMut() -> bool,
+) -> Result<Vec<Option<Batches>>, MachineError> {
+    let mut found: Vec<Option<Batches>> = vec![None; count];
+    let mut was_interrupted = false;
+    #[expect(clippy::disallowed_methods, reason = "the Edge waits for its threads")]
+    let started = Instant::now();
+    let limit = course.left();
+    while found.iter().any(Option::is_none) {
+        match answers.recv_timeout(WATCH) {
+            Ok((index, batches)) => found[index] = Some(batches),
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                was_interrupted |= is_interrupted();
+                if was_interrupted || started.elapsed() > limit.saturating_add(GRACE) {
+                    course.stop();
+                }
+                if started.elapsed() > limit.saturating_add(2 * GRACE) {
+                    break;
+                }
+            }
+        }
+    }
+    if was_interrupted || is_interrupted() {
+        return Err(MachineError::Interrupted);
+    }
+    Ok(found)
 }
