@@ -10,6 +10,8 @@ mod comparison;
 mod doctor;
 mod export;
 mod history;
+mod matrix;
+mod measured;
 mod placement;
 mod style;
 mod svg;
