@@ -227,7 +227,7 @@ impl Description {
         let raw = toml::from_str(&text).map_err(|error| DescriptionError::Toml {
             path: shown.clone(),
             line: error.span().map_or(1, |span| line_of(&text, span.start)),
-            reason: error.message().to_owned(),
+            reason: shortened(error.message()),
         })?;
         Checker { path: &shown }.check(raw, path.parent())
     }
@@ -405,6 +405,25 @@ impl Checker<'_> {
             reason: reason.to_owned(),
         }
     }
+}
+
+/// A section may know dozens of keys: of many, only the nearest is named.
+fn shortened(message: &str) -> String {
+    const MOST_NAMED: usize = 10;
+    let Some((wrong, known)) = message.split_once(", expected one of ") else {
+        return message.to_owned();
+    };
+    let known: Vec<&str> = known.split(", ").collect();
+    if known.len() <= MOST_NAMED {
+        return message.to_owned();
+    }
+    let name = wrong.split('`').nth(1).unwrap_or(wrong);
+    let likeness = |key: &&str| strsim::jaro_winkler(name, key.trim_matches('`'));
+    let nearest = known
+        .iter()
+        .max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    let nearest = nearest.map_or("", |key| key);
+    format!("{wrong}; did you mean {nearest}?")
 }
 
 fn line_of(text: &str, offset: usize) -> usize {

@@ -208,6 +208,15 @@ fn simulated_machines() {
             "packed",
             "topology = \"pu:2\"\n[noise]\nseries = \"series.csv.xz\"\n",
         ),
+        ("wiring", "topology = \"pu:2\"\n[wiring]\nsmt = 14\n"),
+        (
+            "other-cpus",
+            "topology = \"pu:2\"\n[wiring]\ntopology = \"pu:4\"\n",
+        ),
+        (
+            "state",
+            "topology = \"pu:2\"\n[[wiring.states]]\ntopology = \"pu:2\"\n",
+        ),
     ];
     stage.write("series.csv", "wall,user\n0.1,0.1\nfast,0.1\n");
     stage.write("series.csv.xz", "this is not xz");

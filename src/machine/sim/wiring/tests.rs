@@ -173,16 +173,16 @@ fn states_come_and_go() {
         [[wiring.states]]\ntopology = \"l3:1 core:2 pu:1\"\ndwell_s = 10.0\n\
         [[wiring.states]]\ntopology = \"l3:2 core:1 pu:1\"\ndwell_s = 5.0\nweight = 9.0\n\
         [[wiring.states]]\ntopology = \"core:1 pu:2\"\ndwell_s = 5.0\n";
-    let watch = |seed, step_s: f64| {
+    let watch = |seed, steps: u32| {
         let mut machine = open(text, seed).unwrap();
         let mut seen = Vec::new();
-        for step in 1..=(20_000.0 / step_s) as u32 {
-            machine.now_s = f64::from(step) * step_s;
+        for step in 1..=steps {
+            machine.now_s = f64::from(step) * (20_000.0 / f64::from(steps));
             seen.push(median(&mut machine, &transfer(0, 1)));
         }
         seen
     };
-    let seen = watch(1, 0.5);
+    let seen = watch(1, 40_000);
     let share = |ns: f64| {
         let alike = seen.iter().filter(|&&value| (value - ns).abs() < 1.0);
         alike.count() as f64 / seen.len() as f64
@@ -194,7 +194,7 @@ fn states_come_and_go() {
     check(share(36.0) + share(110.0) + share(14.0), 1.0, 1e-9);
     assert!((seen[0] - 36.0).abs() < 1e-6);
     // The moves do not depend on how often one looks.
-    let rarely = watch(1, 5.0);
+    let rarely = watch(1, 4000);
     let differing = rarely.iter().zip(seen.iter().skip(9).step_by(10));
     let differing = differing.filter(|(a, b)| (*a - *b).abs() > 1.0).count();
     assert!(
