@@ -9,9 +9,20 @@
 //! Nothing that the system reports enters here: a verdict on the report must
 //! not rest on it.
 
+mod clock;
+mod cut;
+mod figures;
+mod home;
 mod infer;
+mod kinds;
+mod linkage;
+mod matrix;
+mod search;
+mod siblings;
+mod words;
 
 pub use infer::infer;
+pub use matrix::MatrixError;
 
 use super::CpuSet;
 
