@@ -9,10 +9,21 @@
 //! Nothing that the system reports enters here: a verdict on the report must
 //! not rest on it.
 
+mod clock;
+mod cut;
+mod figures;
+mod home;
 mod infer;
+mod kinds;
+mod linkage;
+mod matrix;
 mod relation;
+mod search;
+mod siblings;
+mod words;
 
 pub use infer::infer;
+pub use matrix::MatrixError;
 pub use relation::{NO_CONTENTION, Relation, SMT_CONTENTION, relation};
 
 use super::CpuSet;
