@@ -18,6 +18,7 @@ mod docs;
 mod faces;
 mod linux;
 mod machines;
+mod measure;
 mod method;
 mod replay;
 mod support;

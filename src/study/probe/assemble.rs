@@ -36,6 +36,12 @@ pub(super) fn assemble(
     let figure = |a, b| Some(pairs.latency.at(a, b)).filter(|v| v.is_finite());
     let mut notes = wiring.notes.clone();
     notes.extend(found.changed.iter().cloned());
+    if topology.identity.hypervisor.is_some() && found.drift.is_none() && n > 1 {
+        notes.push(
+            "In a virtual machine this holds for the moment of measuring: --watch 60s tells how long it stays."
+                .to_owned(),
+        );
+    }
     let groups = |kind| wiring.level(kind).map_or(&[][..], |level| &level.groups);
     let lists = |kind| groups(kind).iter().map(CpuSet::to_string).collect();
     let measured = Measured {

@@ -98,7 +98,7 @@ fn repeat(
 ) -> Result<Option<(f64, Option<f64>)>, MachineError> {
     let transfer = Probe::Transfer { a, b, home: None };
     let latency = session.median(transfer, LATENCY)?;
-    let port = Port::Spin;
+    let port = Port::Float;
     let contention = session.median(Probe::Contention { a, b, port }, CONTENTION)?;
     Ok(latency.map(|latency| (latency.value, contention.map(|c| c.value))))
 }
