@@ -16,7 +16,7 @@ pub const PAUSES: u32 = 256;
 pub const CHAIN: u32 = 16_384;
 
 /// Executes [`PAUSES`] spin-wait hints: PAUSE on x86, ISB on arm64 (what Rust,
-/// WebKit and MySQL use there: YIELD is a no-operation on most of its cores).
+/// browsers and databases use there: YIELD is a no-operation on most of its cores).
 #[inline(always)]
 pub fn pause() {
     #[cfg(target_arch = "x86_64")]

@@ -2,7 +2,7 @@
 //! ways. Which is the fastest depends on CPU and size; whoever uses them tries
 //! them all in place.
 //!
-//! Arrays are of `f64`, as STREAM's (McCalpin 1995), in whole blocks of
+//! Arrays are of `f64`, as STREAM's (`McCalpin` 1995), in whole blocks of
 //! [`BLOCK`] bytes.
 
 #![expect(

@@ -74,17 +74,15 @@ impl Chase {
 
     #[expect(unsafe_code, reason = "a chain in memory of its own")]
     fn link(&self) -> Option<Chain> {
-        let mut order = vec![0; self.bytes / self.stride];
+        let lines = self.bytes / self.stride;
+        let order = Mapping::new(4 * lines, None).ok()?;
         let goes_on = || !self.course.is_over();
-        // SAFETY: the mapping has `bytes` and is used by nobody else.
+        // SAFETY: both mappings have as many bytes as is said here, are zero,
+        // which is a valid number, and are used by nobody else.
         unsafe {
-            Chain::link(
-                self.memory.start(),
-                self.stride,
-                &mut order,
-                SEED ^ self.bytes as u64,
-                goes_on,
-            )
+            let order = std::slice::from_raw_parts_mut(order.start().cast().as_ptr(), lines);
+            let seed = SEED ^ self.bytes as u64;
+            Chain::link(self.memory.start(), self.stride, order, seed, goes_on)
         }
     }
 
@@ -97,16 +95,23 @@ impl Chase {
         let loads = self.loads_per_lap(&mut chain);
         let mut tally = Tally::new(&self.course);
         while !tally.is_full() && !self.course.is_over() {
-            let before = self.load.as_ref().map(|load| load.read_bytes());
+            let before = self.load.as_ref().map(|load| load.read());
             let (from, start) = (Moment::now(), clock.ticks());
             let laps = Laps::<LAPS>::time(clock, || step(&mut chain, loads));
             let ns = clock.ns(clock.ticks().wrapping_sub(start));
             let to = Moment::now();
             let value = laps.median_ns(clock) / loads as f64;
             let value = (!laps.stopped(clock)).then_some(value);
+            let read = match (&self.load, before) {
+                (Some(load), Some(before)) => load.read_since(&before),
+                _ => Some(0),
+            };
+            let Some(read) = read else {
+                tally.batches.switched += 1;
+                continue;
+            };
             let is_good = tally.note(value, &[Span { cpu, from, to }]);
-            if let (true, Some(load), Some(before)) = (is_good, &self.load, before) {
-                let read = load.read_bytes().wrapping_sub(before);
+            if let (true, Some(load)) = (is_good, &self.load) {
                 tally.batches.background.push(read as f64 / ns);
                 tally.batches.was_in_place &= load.is_in_place.load(Ordering::Relaxed);
             }
@@ -114,12 +119,15 @@ impl Chase {
         tally.batches
     }
 
-    /// Once round, so that what fits a cache is in it; a tenth of the time at
-    /// most.
+    /// Once round, so that what fits a cache is in it. Linking has written to
+    /// every line already: going round brings them from the cache of a larger
+    /// level at most, and for what fits none it would only take time.
     fn warm_up(&self, chain: &mut Chain) {
         const PART: usize = 4096;
+        const LONGEST_NS: f64 = 2e7;
         let clock = &self.course.clock;
-        let budget = clock.ticks_in(0.1 * self.course.left().as_secs_f64() * 1e9);
+        let left_ns = self.course.left().as_secs_f64() * 1e9;
+        let budget = clock.ticks_in(LONGEST_NS.min(0.1 * left_ns));
         let start = clock.ticks();
         let lines = self.bytes / self.stride;
         for _ in 0..lines.div_ceil(PART) {
@@ -170,8 +178,9 @@ struct Counter(AtomicU64);
 
 /// An array of a loader: larger than any core's share of a cache.
 const LOAD_BYTES: usize = 64 << 20;
-/// Read between two updates of the counter, some 10 µs.
-const PIECE: usize = 256 << 10;
+/// Read between two updates of the counter: even of many loaders each does
+/// several within a batch.
+const PIECE: usize = 32 << 10;
 
 impl Load {
     /// So many loaders.
@@ -199,13 +208,18 @@ impl Load {
         }
     }
 
-    /// Of all loaders together.
-    fn read_bytes(&self) -> u64 {
-        let read = self
-            .read
-            .iter()
-            .map(|count| count.0.load(Ordering::Relaxed));
-        read.fold(0, u64::wrapping_add)
+    /// What each loader has read so far, bytes.
+    fn read(&self) -> Vec<u64> {
+        let read = self.read.iter();
+        read.map(|count| count.0.load(Ordering::Relaxed)).collect()
+    }
+
+    /// What all have read since then; `None` where one has read nothing: it
+    /// was pushed off its CPU, and the memory not loaded as it should be.
+    fn read_since(&self, before: &[u64]) -> Option<u64> {
+        let added = self.read().into_iter().zip(before);
+        let added = added.map(|(now, before)| Some(now - before).filter(|&added| added > 0));
+        added.sum()
     }
 
     /// One loader's work, until the chain has been measured.
