@@ -4,7 +4,9 @@
 //! or statistics, starts threads or allocates memory: a loop is given what it
 //! works on and returns what the clock said.
 
+pub mod chase;
 pub mod clock;
 pub mod laps;
 pub mod line;
 pub mod spin;
+pub mod stream;

@@ -9,34 +9,42 @@
 )]
 
 /// Hints in one call of [`pause`].
-pub const PAUSES: u32 = 64;
+pub const PAUSES: u32 = 256;
 
 /// Additions in one call of [`chain`]: that many core cycles, on every CPU of
 /// the x86-64 rows of `InstLatx64` and on arm64's cores.
-pub const CHAIN: u32 = 4096;
+pub const CHAIN: u32 = 16_384;
 
 /// Executes [`PAUSES`] spin-wait hints: PAUSE on x86, ISB on arm64 (what Rust,
-/// WebKit and MySQL use there: YIELD is a no-operation on most of its cores).
+/// browsers and databases use there: YIELD is a no-operation on most of its cores).
 #[inline(always)]
 pub fn pause() {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: PAUSE changes no register and no memory.
+    // SAFETY: only the named register and the flags change.
     unsafe {
         std::arch::asm!(
+            "2:",
             ".rept 64",
             "pause",
             ".endr",
-            options(nomem, nostack, preserves_flags)
+            "dec {rounds:e}",
+            "jnz 2b",
+            rounds = inout(reg) PAUSES / 64 => _,
+            options(nomem, nostack)
         );
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: ISB changes no register and no memory.
+    // SAFETY: only the named register and the flags change.
     unsafe {
         std::arch::asm!(
+            "2:",
             ".rept 64",
             "isb",
             ".endr",
-            options(nomem, nostack, preserves_flags)
+            "subs {rounds:w}, {rounds:w}, #1",
+            "b.ne 2b",
+            rounds = inout(reg) PAUSES / 64 => _,
+            options(nomem, nostack)
         );
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -94,7 +102,7 @@ pub fn chain() {
 /// branch a round. Siblings share the one taken branch a cycle.
 #[inline(always)]
 pub fn count() {
-    const ROUNDS: u32 = 4096;
+    const ROUNDS: u32 = 8192;
     #[cfg(target_arch = "x86_64")]
     // SAFETY: only the named register and the flags change.
     unsafe {
@@ -129,7 +137,7 @@ pub fn count() {
 /// for, so that they are full.
 #[inline(always)]
 pub fn integers() {
-    const ROUNDS: u32 = 128;
+    const ROUNDS: u32 = 512;
     #[cfg(target_arch = "x86_64")]
     // SAFETY: only the named registers and the flags change.
     unsafe {
@@ -209,7 +217,7 @@ pub fn floats() {
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
         let mut products = [1.0f64, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7];
-        for _ in 0..512 {
+        for _ in 0..2048 {
             products = std::hint::black_box(products.map(|product| product * 1.0));
         }
     }
@@ -218,7 +226,7 @@ pub fn floats() {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn fused() {
-    const ROUNDS: u32 = 96;
+    const ROUNDS: u32 = 384;
     // SAFETY: called where FMA is there, which includes AVX and its registers
     // in use by the system; only the named registers and the flags change.
     // All start at zero: no denormal, no exception.
@@ -257,7 +265,7 @@ fn fused() {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn multiplied() {
-    const ROUNDS: u32 = 96;
+    const ROUNDS: u32 = 384;
     // SAFETY: SSE2 is in every x86-64 CPU; only the named registers and the
     // flags change. All start at zero: no denormal, no exception.
     unsafe {
@@ -290,7 +298,7 @@ fn multiplied() {
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 fn fused() {
-    const ROUNDS: u32 = 96;
+    const ROUNDS: u32 = 384;
     // SAFETY: only the named registers and the flags change; vector registers
     // are part of the architecture. All start at zero.
     unsafe {
@@ -350,7 +358,7 @@ mod tests {
     fn ports_are_fuller_than_a_chain_leaves_them() {
         let clock = Clock::calibrate();
         let cycle = fastest_ns(&clock, chain) / f64::from(CHAIN);
-        let additions = 128.0 * 64.0;
+        let additions = 512.0 * 64.0;
         let each = fastest_ns(&clock, integers) / additions;
         assert!(each < 0.7 * cycle, "{each} against {cycle}");
         for work in [count, floats, pause] {

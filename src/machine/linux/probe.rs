@@ -4,7 +4,9 @@
 //! programs run: nothing waits for long, what a scheduler or a hypervisor
 //! disturbed is thrown away and counted, and everything ends with the limit.
 
+mod bandwidth;
 mod calls;
+mod chain;
 mod contention;
 mod course;
 mod lock;
@@ -13,18 +15,25 @@ mod memory;
 mod pool;
 mod single;
 mod transfer;
+mod wake;
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
+use bandwidth::Bandwidth;
+use chain::{Chase, Load};
 use contention::Contention;
 use course::Course;
 use lock::Lock;
 use pool::{Job, Pool};
 use transfer::Transfer;
+use wake::{Switching, Waking};
 
-use super::super::{Batches, MachineError, Probe};
+use super::super::{Batches, MachineError, Probe, Stream};
 use crate::kernels::clock::Clock;
+use crate::kernels::stream::Pattern;
+use crate::topology::CpuSet;
 
 /// How often the main thread looks for the user's wish to stop.
 const WATCH: Duration = Duration::from_millis(20);
@@ -142,22 +151,117 @@ fn jobs_of(
         Probe::Tick { cpu } => alone(cpu, single::tick),
         Probe::TimerStep { cpu } => alone(cpu, single::timer_step),
         Probe::Transfer { a, b, home } => {
-            let transfer = Transfer::new(course, (a, b), home)?;
-            let other = transfer.clone();
-            Ok(vec![
-                (b, 0, Box::new(move |_| other.follow())),
-                (a, 0, Box::new(move |_| send(transfer.lead()))),
-            ])
+            let shared = Transfer::new(course, (a, b), home)?;
+            Ok(two(shared, [a, b], send, Transfer::lead, Transfer::follow))
         }
         Probe::Contention { a, b, port } => {
-            let contention = Contention::new(course, (a, b), port);
-            let other = contention.clone();
-            Ok(vec![
-                (b, 0, Box::new(move |_| other.follow())),
-                (a, 0, Box::new(move |_| send(contention.lead()))),
-            ])
+            let shared = Contention::new(course, (a, b), port);
+            Ok(two(
+                shared,
+                [a, b],
+                send,
+                Contention::lead,
+                Contention::follow,
+            ))
         }
-        _ => Err("Not built yet.".to_owned()),
+        Probe::Chase { cpu, bytes, node } => {
+            let chase = Chase::new(course, bytes, node, None)?;
+            let job: Job = Box::new(move |seat| send(chase.measure(seat.cpu)));
+            Ok(vec![(cpu, 0, job)])
+        }
+        Probe::LoadedLatency {
+            cpu,
+            ref loaders,
+            bytes,
+        } => loaded(course, cpu, loaders, bytes, send),
+        Probe::Bandwidth {
+            ref cpus,
+            stream,
+            bytes,
+            node,
+        } => {
+            let cpus: Vec<usize> = cpus.iter().collect();
+            streams(course, cpus, (pattern(stream), bytes, node), send)
+        }
+        Probe::ContextSwitch { cpu } => {
+            let shared = Switching::new(course, cpu);
+            Ok(two(
+                shared,
+                [cpu, cpu],
+                send,
+                Switching::lead,
+                Switching::follow,
+            ))
+        }
+        Probe::FutexWake { waker, sleeper } => {
+            let shared = Waking::new(course, waker, sleeper);
+            Ok(two(
+                shared,
+                [waker, sleeper],
+                send,
+                Waking::lead,
+                Waking::follow,
+            ))
+        }
+    }
+}
+
+/// Jobs of two threads, of which the first one answers.
+fn two<S: Send + Sync + 'static>(
+    shared: Arc<S>,
+    [a, b]: [usize; 2],
+    send: impl Fn(Batches) + Send + 'static,
+    lead: fn(&S) -> Batches,
+    follow: fn(&S),
+) -> Vec<Placed> {
+    let other = shared.clone();
+    vec![
+        (b, usize::from(a == b), Box::new(move |_| follow(&other))),
+        (a, 0, Box::new(move |_| send(lead(&shared)))),
+    ]
+}
+
+fn loaded(
+    course: &Course,
+    cpu: usize,
+    loaders: &CpuSet,
+    bytes: usize,
+    send: impl Fn(Batches) + Send + 'static,
+) -> Result<Vec<Placed>, String> {
+    let load = Load::new(course, loaders.len())?;
+    let chase = Chase::new(course, bytes, None, Some(load.clone()))?;
+    let mut jobs: Vec<Placed> = Vec::new();
+    for (number, loader) in loaders.iter().enumerate() {
+        let load = load.clone();
+        let job: Job = Box::new(move |seat| load.load(number, seat.cpu));
+        jobs.push((loader, 0, job));
+    }
+    jobs.push((cpu, 0, Box::new(move |seat| send(chase.measure(seat.cpu)))));
+    Ok(jobs)
+}
+
+fn streams(
+    course: &Course,
+    cpus: Vec<usize>,
+    arrays: (Pattern, usize, Option<usize>),
+    send: impl Fn(Batches) + Send + 'static,
+) -> Result<Vec<Placed>, String> {
+    let shared = Bandwidth::new(course, cpus.clone(), arrays)?;
+    let mut jobs: Vec<Placed> = Vec::new();
+    for (number, &cpu) in cpus.iter().enumerate().skip(1) {
+        let shared = shared.clone();
+        jobs.push((cpu, 0, Box::new(move |_| shared.follow(number))));
+    }
+    jobs.push((cpus[0], 0, Box::new(move |_| send(shared.lead()))));
+    Ok(jobs)
+}
+
+const fn pattern(stream: Stream) -> Pattern {
+    match stream {
+        Stream::Read => Pattern::Sum,
+        Stream::Write => Pattern::Fill,
+        Stream::Copy => Pattern::Copy,
+        Stream::Triad => Pattern::Triad,
     }
 }
 

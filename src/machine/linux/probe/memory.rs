@@ -13,6 +13,9 @@ use crate::topology::CpuSet;
 
 /// Huge pages of x86-64 and of arm64 with 4 KiB pages.
 const HUGE_BYTES: usize = 2 << 20;
+/// From this size on a huge page is asked for: smaller ones are covered by the
+/// first-level TLB (64 entries or more) with pages of 4 KiB.
+const LARGE_BYTES: usize = 128 << 10;
 /// Of the available memory, one in so many parts may be taken by one probe.
 const SHARE: u64 = 2;
 
@@ -37,10 +40,14 @@ impl Mapping {
     /// # Errors
     /// Why not, as a full sentence.
     pub(super) fn new(bytes: usize, node: Option<usize>) -> Result<Self, String> {
-        let is_large = bytes >= HUGE_BYTES;
-        let alignment = if is_large { HUGE_BYTES } else { 0 };
+        let is_large = bytes >= LARGE_BYTES;
+        let (page, alignment) = if is_large {
+            (HUGE_BYTES, HUGE_BYTES)
+        } else {
+            (4096, 0)
+        };
         let mapped_bytes = bytes
-            .checked_next_multiple_of(4096)
+            .checked_next_multiple_of(page)
             .and_then(|rounded| rounded.checked_add(alignment))
             .filter(|&mapped| mapped > 0)
             .ok_or_else(|| format!("{bytes} bytes are more than can be addressed."))?;
@@ -147,13 +154,17 @@ mod tests {
 
     #[test]
     fn memory_is_there_aligned_and_empty() {
-        for bytes in [1, 4096, HUGE_BYTES, 3 * HUGE_BYTES + 5] {
+        for bytes in [1, 4096, LARGE_BYTES, HUGE_BYTES, 3 * HUGE_BYTES + 5] {
             let mapping = Mapping::new(bytes, None).unwrap();
             let start = mapping.start().as_ptr();
             // SAFETY: within the mapping, which nobody else uses.
             let (first, last) = unsafe { (start.read(), start.add(bytes - 1).read()) };
             assert_eq!((first, last), (0, 0));
-            let alignment = if bytes < HUGE_BYTES { 4096 } else { HUGE_BYTES };
+            let alignment = if bytes < LARGE_BYTES {
+                4096
+            } else {
+                HUGE_BYTES
+            };
             assert!(start.addr().is_multiple_of(alignment));
         }
     }

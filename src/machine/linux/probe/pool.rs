@@ -5,6 +5,7 @@
 //! is forgotten, not waited for.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -50,13 +51,11 @@ impl Pool {
         course: &Course,
         job: Job,
     ) -> Result<(), MachineError> {
-        if !self.workers.contains_key(&(cpu, number)) {
-            let worker = hire(cpu)?;
-            self.workers.insert((cpu, number), worker);
-        }
-        let worker = self.workers.get(&(cpu, number));
-        let is_taken = worker.is_some_and(|w| w.jobs.send((course.clone(), job)).is_ok());
-        if is_taken {
+        let worker = match self.workers.entry((cpu, number)) {
+            Entry::Occupied(hired) => hired.into_mut(),
+            Entry::Vacant(seat) => seat.insert(hire(cpu)?),
+        };
+        if worker.jobs.send((course.clone(), job)).is_ok() {
             return Ok(());
         }
         Err(MachineError::System {
