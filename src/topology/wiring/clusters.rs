@@ -15,6 +15,8 @@ use super::search::{By, Found};
 /// The way between mates over the way to others: 1.25 and 1.29 on 12700K and
 /// 12600K, 1.2 on a busy 14700K.
 const RATIO: f64 = 1.08;
+/// The share of the cores for which that must hold.
+const SUPPORTED: f64 = 0.9;
 /// Two clusters are told apart from one by mates standing this much above
 /// cores of the other cluster.
 const APART: f64 = 1.05;
@@ -24,7 +26,10 @@ const SMALLEST: usize = 3;
 const LARGEST: usize = 8;
 /// Cores without SMT siblings that must be in such groups: they are all of one
 /// make.
-const COVERED: f64 = 0.75;
+const COVERED: f64 = 0.8;
+/// Chips have clusters of one size; others must explain this much more of the
+/// variance, as where a guest has only some of the cores.
+const MUCH_BETTER: f64 = 0.2;
 /// Disturbances add time, as being mates does: the upper fifth of the figures
 /// counts like its lower end.
 const CUT_OFF: f64 = 0.8;
@@ -35,16 +40,16 @@ pub(super) fn find(logs: &Logs, alone: &[usize], others: &[usize]) -> Option<Fou
         return None;
     }
     let excess = Excess::of(logs, alone, others);
-    let mut ways = excess.tree();
-    ways.extend(
+    let equal = excess.best(
         (SMALLEST..=LARGEST)
             .filter(|&size| size < alone.len() && alone.len().is_multiple_of(size))
             .map(|size| excess.of_equal_size(size)),
     );
-    let best = ways
-        .into_iter()
-        .filter(|way| excess.apart(way) >= APART.ln())
-        .max_by(|a, b| excess.explained(a).total_cmp(&excess.explained(b)));
+    let any = excess.best(excess.tree().into_iter());
+    let best = match (equal, any) {
+        (Some(equal), Some(any)) if any.0 > equal.0 + MUCH_BETTER => Some(any.1),
+        (equal, any) => equal.or(any).map(|(_, groups)| groups),
+    };
     let one = vec![(0..alone.len()).collect::<Vec<usize>>()];
     let clusters: Vec<Vec<usize>> = best
         .unwrap_or(one)
@@ -80,6 +85,13 @@ impl Excess {
             }
         }
         Self { logs: excess }
+    }
+
+    /// The partition that explains most, of those with clusters apart.
+    fn best(&self, ways: impl Iterator<Item = Vec<Vec<usize>>>) -> Option<(f64, Vec<Vec<usize>>)> {
+        ways.filter(|way| self.apart(way) >= APART.ln())
+            .map(|way| (self.explained(&way), way))
+            .max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
     fn len(&self) -> usize {
@@ -263,7 +275,8 @@ fn judge(
         }
     }
     let supporters = margins.iter().filter(|m| **m >= RATIO.ln()).count();
-    let is_level = !margins.is_empty() && supporters == margins.len();
+    let is_level =
+        !margins.is_empty() && count(supporters) >= SUPPORTED * count(margins.len());
     let singles = others.iter().chain(alone).copied();
     is_level.then(|| Found {
         groups: singles
