@@ -27,6 +27,14 @@ const FINE_ITEMS: usize = 6;
 const APART: f64 = 1.25;
 /// The share of items that may contradict a level: disturbed measurements.
 const TOLERATED: f64 = 0.1;
+/// Groups of one level may differ this much: a disturbed pair of siblings has
+/// up to 1.9 times the others' latency (12.5 to 6.5 ns on 3960X), an M1 Pro's
+/// small cluster 1.3 times. Cores of one LLC are 2.0 times and more from each
+/// other what siblings are (Zen 3).
+const SLOW_MATES: f64 = 2.0;
+/// How far a level's last items may join it above its typical latency: a ring's
+/// opposite stops have 1.3 times the typical (63 ns to 46 on E5-2690).
+const WIDTH: f64 = 1.5;
 /// Cuts that are looked at, the widest gaps first. Machines have at most five
 /// levels; the rest is room for disturbed pairs.
 pub(super) const CUTS: usize = 24;
@@ -39,6 +47,8 @@ pub(super) const NARROWEST: f64 = 0.03;
 pub(super) struct Cut {
     /// All items, those alone as groups of one.
     pub(super) groups: Vec<Vec<usize>>,
+    /// Height of the last merge.
+    height: f64,
     /// How much nearer each item's own group is than the nearest other.
     pub(super) margins: Vec<f64>,
     /// The margin of the worst items, the tolerated left out.
@@ -59,7 +69,7 @@ pub(super) struct Cut {
 impl Cut {
     /// Judges a partition; `None` where it has nothing within or nothing
     /// outside.
-    pub(super) fn of(logs: &Logs, groups: Vec<Vec<usize>>) -> Option<Self> {
+    pub(super) fn of(logs: &Logs, groups: Vec<Vec<usize>>, height: f64) -> Option<Self> {
         if groups.len() < 2 {
             return None;
         }
@@ -70,12 +80,7 @@ impl Cut {
         if insides.is_empty() {
             return None;
         }
-        let inside_ns = mean(
-            &insides
-                .iter()
-                .map(|value| value.exp())
-                .collect::<Vec<f64>>(),
-        );
+        let inside_ns = mean(&insides.iter().map(|value| value.exp()).collect::<Vec<f64>>());
         let inside = median(&mut insides);
         let outside = median(&mut nearest);
         let margins: Vec<f64> = sides
@@ -88,6 +93,7 @@ impl Cut {
             mean: mean(&margins.iter().map(|m| m.min(MUCH)).collect::<Vec<f64>>()),
             spread: deviation(insides, inside).max(deviation(nearest, outside)),
             groups,
+            height,
             margins,
             inside,
             outside,
@@ -109,25 +115,27 @@ impl Cut {
         self.worst >= if is_fine { FINE_RATIO } else { RATIO }.ln()
     }
 
-    /// The same level, only more of it: groups are kept, items alone have
-    /// found company.
-    fn completes(&self, other: &Self) -> bool {
-        other
-            .groups
-            .iter()
-            .filter(|group| group.len() > 1)
-            .all(|group| self.groups.contains(group))
+    /// The same level, only more of it: groups are kept, and items that were
+    /// alone have found company of their own, not much farther away.
+    fn completes(&self, other: &Self, logs: &Logs, step_ns: f64) -> bool {
+        let shared = |cut: &Self| -> Vec<Vec<usize>> {
+            let groups = cut.groups.iter().filter(|group| group.len() > 1);
+            groups.cloned().collect()
+        };
+        let kept = shared(other);
+        let largest = kept.iter().map(Vec::len).max().unwrap_or(0);
+        let limit_ns = SLOW_MATES * other.inside.exp() + step_ns;
+        let groups = shared(self);
+        kept.iter().all(|group| groups.contains(group))
+            && groups.iter().filter(|group| !kept.contains(group)).all(|new| {
+                new.len() <= largest && logs.within(new).exp() <= limit_ns
+            })
     }
 
-    /// Are most items in the same company in both?
-    fn resembles(&self, other: &Self) -> bool {
-        let kept: usize = self
-            .groups
-            .iter()
-            .filter(|group| other.groups.contains(group))
-            .map(Vec::len)
-            .sum();
-        2 * kept >= self.margins.len()
+    /// The same level, only more of it? Groups that were joined lately, by
+    /// disturbed pairs, are no farther than the level's own width.
+    fn continues(&self, other: &Self, step_ns: f64) -> bool {
+        self.height.exp() <= WIDTH * other.inside.exp() + step_ns
     }
 }
 
@@ -203,12 +211,19 @@ fn sides(logs: &Logs, groups: &[Vec<usize>]) -> Vec<Side> {
 pub(super) fn cuts(logs: &Logs, tree: &Tree) -> Vec<Cut> {
     tree.widest_gaps(CUTS, NARROWEST)
         .into_iter()
-        .filter_map(|merges| Cut::of(logs, tree.groups_after(merges)))
+        .filter_map(|merges| {
+            Cut::of(logs, tree.groups_after(merges), tree.height_of(merges))
+        })
         .collect()
 }
 
 /// The finest level among cuts, which are ordered from low to high.
-pub(super) fn finest(cuts: &[Cut], step_ns: f64, is_allowed: impl Fn(&Cut) -> bool) -> Option<Cut> {
+pub(super) fn finest(
+    logs: &Logs,
+    cuts: &[Cut],
+    step_ns: f64,
+    is_allowed: impl Fn(&Cut) -> bool,
+) -> Option<Cut> {
     let mut best: Option<&Cut> = None;
     for cut in cuts {
         if !cut.is_level(step_ns) || !is_allowed(cut) {
@@ -216,8 +231,9 @@ pub(super) fn finest(cuts: &[Cut], step_ns: f64, is_allowed: impl Fn(&Cut) -> bo
         }
         best = match best {
             None => Some(cut),
-            Some(so_far) if cut.completes(so_far) => Some(cut),
-            Some(so_far) if cut.resembles(so_far) && cut.mean > so_far.mean => Some(cut),
+            Some(so_far) if cut.completes(so_far, logs, step_ns) => Some(cut),
+            Some(so_far) if !cut.continues(so_far, step_ns) => break,
+            Some(so_far) if cut.mean > so_far.mean => Some(cut),
             so_far => so_far,
         };
     }

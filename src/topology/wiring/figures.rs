@@ -74,6 +74,11 @@ impl Logs {
         blocks
     }
 
+    /// The median between the items of a group.
+    pub(super) fn within(&self, group: &[usize]) -> f64 {
+        median(&mut self.block(group, group))
+    }
+
     fn block(&self, rows: &[usize], columns: &[usize]) -> Vec<f64> {
         rows.iter()
             .flat_map(|&i| columns.iter().map(move |&j| self.at(i, j)))

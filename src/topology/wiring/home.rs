@@ -15,7 +15,7 @@
 //! is the simplest machine with these figures.
 
 use super::cut::{CUTS, NARROWEST};
-use super::figures::{Logs, count, mean, median};
+use super::figures::{Logs, count, mean, median, quantile};
 use super::linkage::Tree;
 
 /// Far over near. Published: 7601 1.4, 1950X 1.7, 7R13 1.8, 7302 and 7742 1.9.
@@ -23,6 +23,9 @@ const RATIO: f64 = 1.3;
 /// How much the rest may differ from the way across, both ways: within 2 % on
 /// 7742, 7R13 and 1950X, 4 % on 7302 and 7601.
 const ALIKE: f64 = 1.15;
+/// The nearest tenth of the ways across over the farthest fifth of those within:
+/// no item of the rest may be close to the home package.
+const CLEAR: f64 = 1.05;
 /// The share of comparisons near < far that must hold.
 const ORDERED: f64 = 0.96;
 /// Packages of one machine have equally many CPUs; of the few that a guest
@@ -68,9 +71,7 @@ fn weight(group: &[usize], weights: &[usize]) -> usize {
 }
 
 fn fit(logs: &Logs, near: &[usize], weights: &[usize]) -> Option<Home> {
-    let far: Vec<usize> = (0..logs.len())
-        .filter(|item| !near.contains(item))
-        .collect();
+    let far: Vec<usize> = (0..logs.len()).filter(|item| !near.contains(item)).collect();
     if near.len() < 2 || far.len() < 2 {
         return None;
     }
@@ -84,9 +85,12 @@ fn fit(logs: &Logs, near: &[usize], weights: &[usize]) -> Option<Home> {
     let beyond: Vec<f64> = across.iter().chain(&rest).copied().collect();
     let explained = explained(&within, &beyond);
     let ordered = ordered(&within, beyond);
+    let is_clear = quantile(&mut across, 0.1) - quantile(&mut within, 0.8) >= CLEAR.ln();
     let (inside, cross, other) = (median(&mut within), median(&mut across), median(&mut rest));
-    let fits =
-        cross - inside >= RATIO.ln() && (other - cross).abs() <= ALIKE.ln() && ordered >= ORDERED;
+    let fits = is_clear
+        && cross - inside >= RATIO.ln()
+        && (other - cross).abs() <= ALIKE.ln()
+        && ordered >= ORDERED;
     fits.then(|| Home {
         near: near.to_vec(),
         far,

@@ -6,8 +6,8 @@
 use super::figures::{Logs, usable};
 use super::search::{self, Found};
 use super::siblings::{self, Siblings};
-use super::{Evidence, LevelKind, PairMatrix, Wiring, WiringLevel, kinds};
-use super::{clock, words};
+use super::{Evidence, LevelKind, PairMatrix, Wiring, WiringLevel, clusters, kinds};
+use super::{clock, leftovers, words};
 use crate::topology::CpuSet;
 
 /// Finds the levels that the figures show.
@@ -17,19 +17,8 @@ pub fn infer(evidence: &Evidence) -> Wiring {
     let rows = measured_rows(latency);
     let logs = Logs::of(latency, &rows);
     let step_ns = clock::step_ns(&figures(latency)).unwrap_or(0.0);
-    let siblings = evidence.contention.as_ref().map_or(Siblings::Unknown, |c| {
-        siblings::find(c, &rows, &logs, step_ns)
-    });
-    let (mut found, may_be_smt) = match siblings {
-        Siblings::Unknown => (Vec::new(), true),
-        Siblings::None => (Vec::new(), false),
-        Siblings::Groups(level) => (vec![level], false),
-    };
-    let start = found.first().map_or_else(
-        || (0..rows.len()).map(|row| vec![row]).collect(),
-        |level: &Found| level.groups.clone(),
-    );
-    found.extend(search::levels(&logs, step_ns, start));
+    let (siblings, may_be_smt) = siblings(evidence, &rows, &logs, step_ns);
+    let found = levels(&logs, step_ns, siblings, may_be_smt);
     let kinds = kinds::name(&found, may_be_smt);
     let cpus: Vec<usize> = rows.iter().map(|&row| latency.cpus()[row]).collect();
     let levels: Vec<WiringLevel> = found
@@ -43,6 +32,49 @@ pub fn infer(evidence: &Evidence) -> Wiring {
         cannot_tell: None,
         notes: Vec::new(),
     }
+}
+
+/// What contention says of siblings, and whether latency may still say so.
+fn siblings(
+    evidence: &Evidence,
+    rows: &[usize],
+    logs: &Logs,
+    step_ns: f64,
+) -> (Option<Found>, bool) {
+    let Some(contention) = &evidence.contention else {
+        return (None, true);
+    };
+    match siblings::find(contention, rows, logs, step_ns) {
+        Siblings::Unknown => (None, true),
+        Siblings::None => (None, false),
+        Siblings::Groups(level) => (Some(level), false),
+    }
+}
+
+/// All levels, lowest first.
+fn levels(logs: &Logs, step_ns: f64, siblings: Option<Found>, may_be_smt: bool) -> Vec<Found> {
+    let mut items: Vec<Vec<usize>> = (0..logs.len()).map(|row| vec![row]).collect();
+    let threads = siblings.or_else(|| {
+        let lowest = search::next(logs, step_ns, &items);
+        lowest.filter(|level| may_be_smt && kinds::is_smt(level))
+    });
+    let mut found = Vec::new();
+    if let Some(threads) = threads {
+        let threads = leftovers::paired(logs, threads);
+        items.clone_from(&threads.groups);
+        found.push(threads);
+    }
+    let (alone, others): (Vec<&Vec<usize>>, Vec<&Vec<usize>>) =
+        items.iter().partition(|group| group.len() == 1);
+    let alone: Vec<usize> = alone.into_iter().flatten().copied().collect();
+    let others: Vec<usize> = others.into_iter().flatten().copied().collect();
+    if let Some(clusters) = clusters::find(logs, &alone, &others) {
+        items.retain(|group| group.len() > 1 || !clusters.has(group[0]));
+        items.extend(clusters.shared().cloned());
+        found.push(clusters);
+    }
+    found.extend(search::levels(logs, step_ns, items));
+    found
 }
 
 fn figures(matrix: &PairMatrix) -> Vec<f64> {

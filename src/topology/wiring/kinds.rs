@@ -62,7 +62,8 @@ pub(super) fn name(levels: &[Found], may_be_smt: bool) -> Vec<LevelKind> {
     kinds
 }
 
-fn is_smt(level: &Found) -> bool {
+/// May a lowest level found by latency be SMT siblings?
+pub(super) fn is_smt(level: &Found) -> bool {
     let widest = level.shared().map(Vec::len).max().unwrap_or(0);
     let is_all_pairs = widest == 2
         && level.shared().count() >= RULE_OF_PAIRS

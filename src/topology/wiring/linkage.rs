@@ -7,6 +7,9 @@
 
 use super::figures::Logs;
 
+/// Logarithms this close are of equal figures.
+const TIE: f64 = 1e-6;
+
 /// Items merged at every height.
 #[derive(Debug)]
 pub(super) struct Tree {
@@ -49,6 +52,12 @@ impl Tree {
         self.groups_after(self.merges.partition_point(|merge| merge.2 < height))
     }
 
+    /// Height of the last of so many merges.
+    pub(super) fn height_of(&self, merges: usize) -> f64 {
+        let last = merges.checked_sub(1).and_then(|last| self.merges.get(last));
+        last.map_or(f64::NEG_INFINITY, |merge| merge.2)
+    }
+
     /// The group of every item after so many merges; groups are numbered by
     /// their first item.
     pub(super) fn groups_after(&self, merges: usize) -> Vec<Vec<usize>> {
@@ -85,6 +94,7 @@ struct Clusters {
     size: usize,
     sums: Vec<f64>,
     counts: Vec<f64>,
+    members: Vec<usize>,
     alive: Vec<usize>,
 }
 
@@ -102,6 +112,7 @@ impl Clusters {
                 .iter()
                 .map(|v| f64::from(u8::from(v.is_finite())))
                 .collect(),
+            members: vec![1; size],
             alive: (0..size).collect(),
         }
     }
@@ -138,22 +149,28 @@ impl Clusters {
         merges
     }
 
-    /// The nearest other cluster; the one before in the chain where it is as
-    /// near.
+    /// The nearest other cluster. Of equally near ones (a coarse clock has few
+    /// different figures) the smallest, so that two alone find each other; then
+    /// the one before in the chain.
     fn nearest(&self, top: usize, before: Option<usize>) -> (usize, f64) {
-        let mut best = before.map_or((usize::MAX, f64::INFINITY), |b| (b, self.distance(top, b)));
+        let mut best = before.map(|b| (b, self.distance(top, b)));
         for &other in self.alive.iter().filter(|&&other| other != top) {
             let distance = self.distance(top, other);
-            if distance < best.1 || best.0 == usize::MAX {
-                best = (other, distance);
+            let is_nearer = best.is_none_or(|(so_far, least)| {
+                distance < least - TIE
+                    || (distance <= least + TIE && self.members[other] < self.members[so_far])
+            });
+            if is_nearer {
+                best = Some((other, distance));
             }
         }
-        best
+        best.unwrap_or((top, f64::INFINITY))
     }
 
     /// Puts `gone` into `kept`.
     fn merge(&mut self, kept: usize, gone: usize) {
         self.alive.retain(|&cluster| cluster != gone);
+        self.members[kept] += self.members[gone];
         for &other in &self.alive {
             if other == kept {
                 continue;

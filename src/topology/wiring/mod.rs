@@ -10,11 +10,13 @@
 //! not rest on it.
 
 mod clock;
+mod clusters;
 mod cut;
 mod figures;
 mod home;
 mod infer;
 mod kinds;
+mod leftovers;
 mod linkage;
 mod matrix;
 mod relation;

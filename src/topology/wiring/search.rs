@@ -42,6 +42,11 @@ pub(super) enum By {
 }
 
 impl Found {
+    /// Is this row in a group of two or more?
+    pub(super) fn has(&self, row: usize) -> bool {
+        self.shared().any(|group| group.contains(&row))
+    }
+
     /// Groups of two or more rows.
     pub(super) fn shared(&self) -> impl Iterator<Item = &Vec<usize>> {
         self.groups.iter().filter(|group| group.len() > 1)
@@ -51,7 +56,7 @@ impl Found {
 /// Levels above `items`, which are groups of rows, lowest first.
 pub(super) fn levels(logs: &Logs, step_ns: f64, mut items: Vec<Vec<usize>>) -> Vec<Found> {
     let mut found = Vec::new();
-    while items.len() > 2 || (items.len() == 2 && found.is_empty()) {
+    while items.len() > 2 {
         let level = next(logs, step_ns, &items);
         let Some(level) = level else { break };
         items.clone_from(&level.groups);
@@ -68,12 +73,14 @@ pub(super) fn next(logs: &Logs, step_ns: f64, items: &[Vec<usize>]) -> Option<Fo
     let is_contracted = weights.iter().any(|&w| w > 2);
     // One group among four or more items is what a line's home makes: part of
     // a level that the other items have as well, or nothing at all.
-    let level = cut::finest(&cuts, step_ns, |cut| {
+    let level = cut::finest(&blocks, &cuts, step_ns, |cut| {
         cut.shared() > 1 || items.len() < 4 || !is_contracted
     });
     match level {
         Some(level) if level.shared() > 1 => Some(of_cut(&level, items)),
-        level => home_level(&blocks, &tree, &weights, items)
+        level => is_contracted
+            .then(|| home_level(&blocks, &tree, &weights, items))
+            .flatten()
             .or_else(|| level.map(|level| of_cut(&level, items))),
     }
 }

@@ -154,7 +154,8 @@ impl Known {
         let mut contention = PairMatrix::new(self.latency.cpus().to_vec());
         for i in 0..n {
             for j in 0..i {
-                let is_sibling = self.smt.iter().any(|g| g.contains(i) && g.contains(j));
+                let (a, b) = (self.latency.cpus()[i], self.latency.cpus()[j]);
+                let is_sibling = self.smt.iter().any(|g| g.contains(a) && g.contains(b));
                 let (centre, sd) = if is_sibling { (1.6, 0.12) } else { (1.02, 0.04) };
                 let disturbed = random.random_bool(0.005);
                 let shift = if disturbed { normal(&mut random).abs() * 0.4 } else { 0.0 };
@@ -233,8 +234,10 @@ pub(crate) struct Score {
     pub(crate) flat: [usize; 2],
     /// Levels found whose groups are no expected level's.
     pub(crate) spurious: usize,
-    /// Machines with every level exact and nothing spurious.
+    /// Machines with every level exact under its kind and nothing spurious.
     pub(crate) perfect: usize,
+    /// The same under any kind.
+    pub(crate) exact: usize,
     pub(crate) machines: usize,
     /// What went wrong, a line each.
     pub(crate) mistakes: Vec<String>,
@@ -245,6 +248,9 @@ const KINDS: [LevelKind; 3] = [LevelKind::Smt, LevelKind::Llc, LevelKind::Packag
 impl Score {
     pub(crate) fn add(&mut self, known: &Known, found: &[(LevelKind, Groups)]) {
         let before = self.mistakes.len();
+        let is_exact = known.expected.len() == found.len()
+            && known.expected.iter().all(|(_, g)| found.iter().any(|(_, f)| f == g));
+        self.exact += usize::from(is_exact);
         let mut note = |what: String| self.mistakes.push(format!("{}: {what}", known.name));
         for (place, kind) in KINDS.iter().enumerate() {
             let Some((_, groups)) = known.expected.iter().find(|(k, _)| k == kind) else {
