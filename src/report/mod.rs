@@ -10,6 +10,7 @@ mod comparison;
 mod doctor;
 mod export;
 mod history;
+mod markup;
 mod matrix;
 mod measured;
 mod placement;

@@ -117,6 +117,17 @@ pub(super) fn paragraph(first: &str, rest: &str, text: &str) -> String {
     lines.join("\n")
 }
 
+/// Lines of at most so many characters, where words allow it. A number stays
+/// with its unit.
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let options =
+        textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation);
+    textwrap::wrap(&with_units_glued(&visible(text)), options)
+        .into_iter()
+        .map(|line| line.replace(GLUE, " "))
+        .collect()
+}
+
 /// A space that lines are not broken at: a private character, so that no-break
 /// spaces of the text's own stay what they are.
 const GLUE: char = '\u{e000}';

@@ -2,6 +2,7 @@
 //! machines whose figures are made up and known.
 
 mod fixture;
+mod svg;
 mod text;
 
 /// Compares a text with its snapshot in `tests/it/snapshots`.
