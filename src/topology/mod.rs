@@ -18,6 +18,7 @@ mod capture;
 mod cgroup;
 mod cpuset;
 mod identity;
+pub mod ladder;
 mod rewire;
 mod synthetic;
 mod sysfs;
