@@ -163,7 +163,7 @@ pub struct TopologyArgs {
     /// report is wrong
     #[arg(long, conflicts_with_all = ["from", "explain", "save"])]
     pub measure: bool,
-    /// Time for measuring, such as 500ms, 10s [default: 5 s and 0.1 s for
+    /// Time for measuring, such as 500ms, 10s [default: 10 s and 0.1 s for
     /// every CPU, a minute at most]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "measure")]
     pub budget: Option<Duration>,

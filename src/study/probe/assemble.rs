@@ -35,7 +35,7 @@ pub(super) fn assemble(
     let n = pairs.len();
     let figure = |a, b| Some(pairs.latency.at(a, b)).filter(|v| v.is_finite());
     let mut notes = wiring.notes.clone();
-    notes.extend(found.changed.iter().cloned());
+    notes.extend(found.notes.iter().chain(&found.changed).cloned());
     if topology.identity.hypervisor.is_some() && found.drift.is_none() && n > 1 {
         notes.push(
             "In a virtual machine this holds for the moment of measuring: --watch 60s tells how long it stays."

@@ -8,20 +8,23 @@ use super::estimate::Effort;
 use super::session::Session;
 use crate::machine::{MachineError, Probe, Stream};
 use crate::placement::{Placement, Wish};
-use crate::record::{BandwidthRecord, LadderPoint, LadderRecord, LoadedLatencyRecord, Median};
+use crate::record::{
+    BandwidthRecord, LadderPoint, LadderRecord, LoadedLatencyRecord, Median, PlateauRecord,
+};
+use crate::topology::ladder::{self, ReportedCache, next_sizes};
 use crate::topology::{CacheType, CpuSet, Topology};
 
 const CHASE: Effort = Effort {
     least: 9,
     most: 60,
     precision: 0.03,
-    limit: Duration::from_millis(250),
+    limit: Duration::from_millis(120),
 };
 const STREAMS: Effort = Effort {
     least: 5,
     most: 25,
     precision: 0.04,
-    limit: Duration::from_millis(400),
+    limit: Duration::from_millis(300),
 };
 /// The ladder goes from here …
 const SMALLEST: usize = 4 << 10;
@@ -32,8 +35,10 @@ const PAST_CACHE: u64 = 4;
 const LARGEST: (u64, u64) = (128 << 20, 1 << 30);
 /// … and to this share of the memory.
 const MEMORY_SHARE: u64 = 8;
-/// Steps of the first pass for every doubling.
-const STEPS_PER_OCTAVE: u32 = 2;
+/// Passes over the ladder, the coarse one included, and sizes of each but the
+/// first.
+const PASSES: usize = 4;
+const REFINED: usize = 8;
 /// Arrays of a stream together, at least so many times the caches: what is
 /// measured shall be memory (STREAM's rule).
 const STREAM_CACHES: u64 = 4;
@@ -61,74 +66,94 @@ fn largest(topology: &Topology) -> usize {
     usize::try_from(wanted.min(memory / MEMORY_SHARE)).unwrap_or(usize::MAX)
 }
 
-/// Working sets of the first pass, ascending.
-fn grid(largest: usize) -> Vec<usize> {
-    let step = 2f64.powf(1.0 / f64::from(STEPS_PER_OCTAVE));
-    std::iter::successors(Some(SMALLEST as f64), |size| Some(size * step))
-        .map(whole_lines)
-        .take_while(|size| *size <= largest)
-        .collect()
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "sizes of working sets"
-)]
-fn whole_lines(size: f64) -> usize {
-    (size / 256.0).round() as usize * 256
-}
-
-/// The ladder on the first CPU, and what it says of the caches.
-pub(super) fn ladder(session: &mut Session<'_>) -> Result<Option<LadderRecord>, MachineError> {
+/// The ladder on the first CPU, and what it says of the caches: a coarse
+/// grid, then sizes about the knees, until these are narrow or the time is
+/// over. What was odd is added to `notes`.
+pub(super) fn ladder(
+    session: &mut Session<'_>,
+    notes: &mut Vec<String>,
+) -> Result<Option<LadderRecord>, MachineError> {
     let Some(cpu) = session.topology.allowed.first() else {
         return Ok(None);
     };
-    let points = climb(session, cpu, |_| Vec::new())?;
-    Ok((!points.is_empty()).then_some(LadderRecord {
+    let largest = largest(&session.topology);
+    let mut points: Vec<LadderPoint> = Vec::new();
+    for pass in 0..PASSES {
+        let most = if pass == 0 { usize::MAX } else { REFINED };
+        let wanted = next_sizes(&usable(&points), SMALLEST, largest, most);
+        let missed = climb(session, cpu, &wanted, &mut points)?;
+        if missed > 0 && pass == 0 {
+            session.leave_out(format!(
+                "{missed} of {} sizes of the cache ladder, since the time was over.",
+                wanted.len()
+            ));
+        }
+        if missed > 0 || wanted.is_empty() {
+            break;
+        }
+    }
+    points.sort_by_key(|point| point.bytes);
+    let told = ladder::read(&usable(&points), &reported(&session.topology, cpu));
+    notes.extend(told.notes);
+    let plateaus = told.plateaus.iter().map(|plateau| PlateauRecord {
+        level: plateau.level,
+        latency_ns: plateau.latency_ns,
+        effective_bytes: plateau.effective_bytes,
+        reported_bytes: plateau.reported_bytes,
+    });
+    Ok((!points.is_empty()).then(|| LadderRecord {
         cpu,
+        plateaus: plateaus.collect(),
         points,
-        plateaus: Vec::new(),
-        hint: None,
+        hint: told.hint.map(|hint| hint.name().to_owned()),
     }))
 }
 
-/// A first pass over all sizes, then `refine` says which to add, until it
-/// names none or the time is over.
+/// Measures these sizes; says how many there was no time for.
 fn climb(
     session: &mut Session<'_>,
     cpu: usize,
-    refine: impl Fn(&[LadderPoint]) -> Vec<usize>,
-) -> Result<Vec<LadderPoint>, MachineError> {
-    let mut points: Vec<LadderPoint> = Vec::new();
-    let mut wanted = grid(largest(&session.topology));
-    let mut is_first = true;
-    while !wanted.is_empty() && !session.left().is_zero() {
-        for (done, &bytes) in wanted.iter().enumerate() {
-            let chase = Probe::Chase {
-                cpu,
-                bytes,
-                node: None,
-            };
-            if let Some(latency_ns) = session.median(chase, CHASE)? {
-                points.push(LadderPoint { bytes, latency_ns });
-            }
-            session.tell(done as f64 / wanted.len() as f64);
+    wanted: &[usize],
+    points: &mut Vec<LadderPoint>,
+) -> Result<usize, MachineError> {
+    for (done, &bytes) in wanted.iter().enumerate() {
+        if session.left().is_zero() {
+            return Ok(wanted.len() - done);
         }
-        if is_first && points.len() < wanted.len() {
-            session.leave_out(format!(
-                "{} of {} sizes of the cache ladder.",
-                wanted.len() - points.len(),
-                wanted.len()
-            ));
-            break;
+        session.tell(done as f64 / wanted.len() as f64);
+        let chase = Probe::Chase {
+            cpu,
+            bytes,
+            node: None,
+        };
+        if let Some(latency_ns) = session.median(chase, CHASE)? {
+            points.push(LadderPoint { bytes, latency_ns });
         }
-        is_first = false;
-        points.sort_by_key(|point| point.bytes);
-        wanted = refine(&points);
-        wanted.retain(|bytes| points.iter().all(|point| point.bytes != *bytes));
     }
-    Ok(points)
+    Ok(0)
+}
+
+fn usable(points: &[LadderPoint]) -> Vec<ladder::Point> {
+    let point = |point: &LadderPoint| ladder::Point {
+        bytes: point.bytes,
+        ns: point.latency_ns.value,
+        interval_ns: point.latency_ns.low.zip(point.latency_ns.high),
+    };
+    points.iter().map(point).collect()
+}
+
+/// Data caches of a CPU as the system reports them.
+fn reported(topology: &Topology, cpu: usize) -> Vec<ReportedCache> {
+    let caches = topology.caches.iter();
+    caches
+        .filter(|cache| cache.kind != CacheType::Instruction && cache.cpus.contains(cpu))
+        .filter_map(|cache| {
+            Some(ReportedCache {
+                level: cache.level,
+                bytes: cache.size_bytes?,
+            })
+        })
+        .collect()
 }
 
 /// CPU sets of growing size, as far apart as can be.
@@ -319,11 +344,6 @@ mod tests {
         let topology =
             Topology::from_synthetic("[numa(memory=4GB)] l3:1(size=32MB) core:4 pu:1").unwrap();
         assert_eq!(largest(&topology), 128 << 20);
-        let grid = grid(largest(&topology));
-        assert_eq!(
-            (grid[0], grid[1], *grid.last().unwrap()),
-            (4096, 5888, 128 << 20)
-        );
         assert!(array_bytes(&topology, 4) * 3 * 4 <= 4 << 27);
         let small =
             Topology::from_synthetic("[numa(memory=256MB)] l3:1(size=32MB) core:4 pu:1").unwrap();

@@ -94,7 +94,7 @@ pub struct Outcome {
 }
 
 /// Budget by default: so much, and so much more for every CPU, up to a minute.
-const BASE_BUDGET: Duration = Duration::from_secs(5);
+const BASE_BUDGET: Duration = Duration::from_secs(10);
 const BUDGET_PER_CPU: Duration = Duration::from_millis(100);
 const LARGEST_BUDGET: Duration = Duration::from_secs(60);
 
@@ -126,6 +126,7 @@ struct Findings {
     nodes: Vec<NodeLatency>,
     bandwidth: Vec<BandwidthRecord>,
     loaded: Vec<LoadedLatencyRecord>,
+    notes: Vec<String>,
     changed: Vec<String>,
     drift: Option<DriftRecord>,
 }
@@ -212,7 +213,7 @@ fn costs(session: &mut Session<'_>, found: &mut Findings) -> Result<(), MachineE
 
 fn memory(session: &mut Session<'_>, found: &mut Findings) -> Result<(), MachineError> {
     session.begin("caches", SHARE_LADDER);
-    found.ladder = memory::ladder(session)?;
+    found.ladder = memory::ladder(session, &mut found.notes)?;
     session.begin("NUMA nodes", SHARE_NODES);
     found.nodes = memory::nodes(session)?;
     session.begin("bandwidth", SHARE_BANDWIDTH);
