@@ -47,13 +47,19 @@ fn sample(figures: &[f64]) -> Vec<f64> {
 }
 
 fn fits(sample: &[f64], step: f64) -> bool {
-    let off: f64 = sample.iter().map(|v| (v / step - (v / step).round()).abs()).sum();
+    let off: f64 = sample
+        .iter()
+        .map(|v| (v / step - (v / step).round()).abs())
+        .sum();
     if off > ON_STEP * super::figures::count(sample.len()) {
         return false;
     }
     let mut multiples: Vec<f64> = sample.iter().map(|v| (v / step).round()).collect();
     multiples.dedup_by(|a, b| (*a - *b).abs() < 0.5);
-    let adjacent = multiples.windows(2).filter(|pair| pair[1] - pair[0] < 1.5).count();
+    let adjacent = multiples
+        .windows(2)
+        .filter(|pair| pair[1] - pair[0] < 1.5)
+        .count();
     multiples.len() >= OCCURRING && adjacent >= 2
 }
 
