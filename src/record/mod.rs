@@ -8,6 +8,7 @@
 mod comparison;
 mod finding;
 mod measured;
+mod replay;
 mod topology;
 
 pub use comparison::{
@@ -22,6 +23,7 @@ pub use measured::{
     Measured, MeasuredLevel, Median, Modes, PairRecord, PauseRecord, PlateauRecord,
     SchedulingRecord, SurveyRecord,
 };
+pub use replay::{REPLAY_SCHEMA, ReplayRecord};
 pub use topology::{
     CacheRecord, CountsRecord, CpuRecord, KindRecord, MachineRecord, NodeRecord, QuotaRecord,
     RestrictionRecord, TOPOLOGY_SCHEMA, TopologyRecord,

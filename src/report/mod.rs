@@ -17,6 +17,7 @@ mod placement;
 mod style;
 mod svg;
 mod topology;
+mod wiring;
 mod xml;
 
 pub use comparison::comparison;
@@ -27,6 +28,7 @@ pub use placement::explain;
 pub use style::{Palette, visible};
 pub use svg::topology_svg;
 pub use topology::topology;
+pub use wiring::replay;
 pub use xml::topology_xml;
 
 /// Columns that text fits into.

@@ -22,8 +22,8 @@ const SUPPORTED: f64 = 0.9;
 const APART: f64 = 1.05;
 /// A pair may be far from each other by chance.
 const SMALLEST: usize = 3;
-/// No chip has more small cores in one cluster.
-const LARGEST: usize = 8;
+/// Gracemont to Skymont come in clusters of four.
+const LARGEST: usize = 4;
 /// Cores without SMT siblings that must be in such groups: they are all of one
 /// make.
 const COVERED: f64 = 0.8;
@@ -50,9 +50,9 @@ pub(super) fn find(logs: &Logs, alone: &[usize], others: &[usize]) -> Option<Fou
         (Some(equal), Some(any)) if any.0 > equal.0 + MUCH_BETTER => Some(any.1),
         (equal, any) => equal.or(any).map(|(_, groups)| groups),
     };
-    let one = vec![(0..alone.len()).collect::<Vec<usize>>()];
+    let one = (alone.len() <= LARGEST).then(|| vec![(0..alone.len()).collect::<Vec<usize>>()]);
     let clusters: Vec<Vec<usize>> = best
-        .unwrap_or(one)
+        .or(one)?
         .iter()
         .map(|group| group.iter().map(|&item| alone[item]).collect())
         .collect();
@@ -251,12 +251,7 @@ fn to(logs: &Logs, row: usize, columns: &[usize]) -> Vec<f64> {
 
 /// Clusters as a level, if every core in them is farther from its mates than
 /// from all others.
-fn judge(
-    logs: &Logs,
-    alone: &[usize],
-    others: &[usize],
-    clusters: &[Vec<usize>],
-) -> Option<Found> {
+fn judge(logs: &Logs, alone: &[usize], others: &[usize], clusters: &[Vec<usize>]) -> Option<Found> {
     let mut margins = Vec::new();
     let (mut inside, mut outside) = (Vec::new(), Vec::new());
     for cluster in clusters {
@@ -275,8 +270,7 @@ fn judge(
         }
     }
     let supporters = margins.iter().filter(|m| **m >= RATIO.ln()).count();
-    let is_level =
-        !margins.is_empty() && count(supporters) >= SUPPORTED * count(margins.len());
+    let is_level = !margins.is_empty() && count(supporters) >= SUPPORTED * count(margins.len());
     let singles = others.iter().chain(alone).copied();
     is_level.then(|| Found {
         groups: singles
@@ -290,5 +284,6 @@ fn judge(
         supporters,
         asked: margins.len(),
         by: By::Inverse,
+        contention: None,
     })
 }

@@ -80,7 +80,12 @@ impl Cut {
         if insides.is_empty() {
             return None;
         }
-        let inside_ns = mean(&insides.iter().map(|value| value.exp()).collect::<Vec<f64>>());
+        let inside_ns = mean(
+            &insides
+                .iter()
+                .map(|value| value.exp())
+                .collect::<Vec<f64>>(),
+        );
         let inside = median(&mut insides);
         let outside = median(&mut nearest);
         let margins: Vec<f64> = sides
@@ -127,9 +132,10 @@ impl Cut {
         let limit_ns = SLOW_MATES * other.inside.exp() + step_ns;
         let groups = shared(self);
         kept.iter().all(|group| groups.contains(group))
-            && groups.iter().filter(|group| !kept.contains(group)).all(|new| {
-                new.len() <= largest && logs.within(new).exp() <= limit_ns
-            })
+            && groups
+                .iter()
+                .filter(|group| !kept.contains(group))
+                .all(|new| new.len() <= largest && logs.within(new).exp() <= limit_ns)
     }
 
     /// The same level, only more of it? Groups that were joined lately, by
@@ -211,9 +217,7 @@ fn sides(logs: &Logs, groups: &[Vec<usize>]) -> Vec<Side> {
 pub(super) fn cuts(logs: &Logs, tree: &Tree) -> Vec<Cut> {
     tree.widest_gaps(CUTS, NARROWEST)
         .into_iter()
-        .filter_map(|merges| {
-            Cut::of(logs, tree.groups_after(merges), tree.height_of(merges))
-        })
+        .filter_map(|merges| Cut::of(logs, tree.groups_after(merges), tree.height_of(merges)))
         .collect()
 }
 

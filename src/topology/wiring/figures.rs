@@ -74,6 +74,16 @@ impl Logs {
         blocks
     }
 
+    /// How differently two rows see all others: the median distance.
+    pub(super) fn unlikeness(&self, a: usize, b: usize) -> f64 {
+        let pairs = self.row(a).iter().zip(self.row(b));
+        let mut distances: Vec<f64> = pairs
+            .map(|(x, y)| (x - y).abs())
+            .filter(|distance| distance.is_finite())
+            .collect();
+        median(&mut distances)
+    }
+
     /// The median between the items of a group.
     pub(super) fn within(&self, group: &[usize]) -> f64 {
         median(&mut self.block(group, group))

@@ -49,6 +49,18 @@ pub(super) struct Home {
     explained: f64,
 }
 
+impl Home {
+    /// Items that the model fits, as far as single pairs tell.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of a number of items"
+    )]
+    pub(super) fn supporters(&self) -> usize {
+        (self.ordered * count(self.near.len() + self.far.len())) as usize
+    }
+}
+
 /// Tries the model on items, each standing for `weights` CPUs.
 pub(super) fn find(logs: &Logs, tree: &Tree, weights: &[usize]) -> Option<Home> {
     let mut best: Option<Home> = None;
@@ -71,7 +83,9 @@ fn weight(group: &[usize], weights: &[usize]) -> usize {
 }
 
 fn fit(logs: &Logs, near: &[usize], weights: &[usize]) -> Option<Home> {
-    let far: Vec<usize> = (0..logs.len()).filter(|item| !near.contains(item)).collect();
+    let far: Vec<usize> = (0..logs.len())
+        .filter(|item| !near.contains(item))
+        .collect();
     if near.len() < 2 || far.len() < 2 {
         return None;
     }

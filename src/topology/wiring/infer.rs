@@ -4,10 +4,10 @@
 //! comes after what, and puts the answer together.
 
 use super::figures::{Logs, usable};
-use super::search::{self, Found};
+use super::search::{self, By, Found};
 use super::siblings::{self, Siblings};
 use super::{Evidence, LevelKind, PairMatrix, Wiring, WiringLevel, clusters, kinds};
-use super::{clock, leftovers, words};
+use super::{clock, few, leftovers, words};
 use crate::topology::CpuSet;
 
 /// Finds the levels that the figures show.
@@ -15,10 +15,19 @@ use crate::topology::CpuSet;
 pub fn infer(evidence: &Evidence) -> Wiring {
     let latency = &evidence.latency_ns;
     let rows = measured_rows(latency);
+    if rows.len() < 2 {
+        return cannot_tell("No two CPUs were measured against each other.");
+    }
+    if rows.len() <= few::MOST {
+        return few::infer(evidence, &rows);
+    }
     let logs = Logs::of(latency, &rows);
-    let step_ns = clock::step_ns(&figures(latency)).unwrap_or(0.0);
-    let (siblings, may_be_smt) = siblings(evidence, &rows, &logs, step_ns);
-    let found = levels(&logs, step_ns, siblings, may_be_smt);
+    if logs.known().len() < 2 * rows.len().min(logs.len() - 2) {
+        return cannot_tell("Too few pairs were measured to see levels among them.");
+    }
+    let step_ns = clock::step_ns(&figures(latency));
+    let (siblings, may_be_smt) = siblings(evidence, &rows, &logs, step_ns.unwrap_or(0.0));
+    let found = levels(&logs, step_ns.unwrap_or(0.0), siblings, may_be_smt);
     let kinds = kinds::name(&found, may_be_smt);
     let cpus: Vec<usize> = rows.iter().map(|&row| latency.cpus()[row]).collect();
     let levels: Vec<WiringLevel> = found
@@ -26,12 +35,29 @@ pub fn infer(evidence: &Evidence) -> Wiring {
         .zip(kinds)
         .map(|(level, kind)| describe(level, kind, &cpus))
         .collect();
+    let is_flat = levels.is_empty();
     Wiring {
-        is_flat: levels.is_empty(),
+        is_flat,
         levels,
-        cannot_tell: None,
-        notes: Vec::new(),
+        cannot_tell: (is_flat && words::is_noise(&logs)).then(|| words::NOISE.to_owned()),
+        notes: notes(step_ns, &found),
     }
+}
+
+fn cannot_tell(why: &str) -> Wiring {
+    Wiring {
+        cannot_tell: Some(why.to_owned()),
+        ..Wiring::default()
+    }
+}
+
+fn notes(step_ns: Option<f64>, found: &[Found]) -> Vec<String> {
+    let clock = step_ns.map(words::coarse_clock);
+    let home = found.iter().any(|level| level.by == By::Home);
+    clock
+        .into_iter()
+        .chain(home.then(|| words::HOME.to_owned()))
+        .collect()
 }
 
 /// What contention says of siblings, and whether latency may still say so.

@@ -5,7 +5,7 @@
 //! other levels are medians of many pairs. Where all but a few CPUs are in
 //! groups of one size, the few are put together if nothing speaks against it.
 
-use super::figures::{Logs, median, quantile};
+use super::figures::{Logs, quantile};
 use super::search::Found;
 
 /// Groups of one size from which on this size is the machine's rule. Of hybrid
@@ -38,12 +38,12 @@ pub(super) fn paired(logs: &Logs, mut level: Found) -> Found {
     let siblings: Vec<Vec<usize>> = level.shared().cloned().collect();
     let mut unlike: Vec<f64> = siblings
         .iter()
-        .map(|pair| unlikeness(logs, pair[0], pair[1]))
+        .map(|pair| logs.unlikeness(pair[0], pair[1]))
         .collect();
     let limit = ALIKE * quantile(&mut unlike, 0.9);
     let pairs = matched(logs, &alone);
     for (a, b) in pairs {
-        if unlikeness(logs, a, b) <= limit {
+        if logs.unlikeness(a, b) <= limit {
             level.groups.retain(|group| *group != [a] && *group != [b]);
             level.groups.push(vec![a.min(b), a.max(b)]);
         }
@@ -68,16 +68,4 @@ fn matched(logs: &Logs, alone: &[usize]) -> Vec<(usize, usize)> {
         .filter(|&(row, other)| row < other && alone.contains(&other))
         .filter(|&(row, other)| nearest(other) == Some(row))
         .collect()
-}
-
-/// How differently two rows see all others: the median distance of logarithms.
-fn unlikeness(logs: &Logs, a: usize, b: usize) -> f64 {
-    let mut distances: Vec<f64> = logs
-        .row(a)
-        .iter()
-        .zip(logs.row(b))
-        .map(|(x, y)| (x - y).abs())
-        .filter(|distance| distance.is_finite())
-        .collect();
-    median(&mut distances)
 }

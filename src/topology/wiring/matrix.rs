@@ -27,7 +27,7 @@ pub enum MatrixError {
     },
     /// A negative or infinite latency.
     #[error(
-        "line {line}, column {column}: {cell} is not a latency in ns; leave cells that were not measured empty"
+        "line {line}, column {column}: {cell} is not a latency; a matrix holds one figure of 0 ns or more for every pair"
     )]
     NotALatency {
         /// Line of the text.
@@ -39,25 +39,43 @@ pub enum MatrixError {
     },
     /// A figure missing from the lower triangle.
     #[error(
-        "line {line}, column {column}: the latency of row {line} and column {column} is missing; is the file cut off?"
+        "line {line}, column {column}: the latency of CPUs {row} and {other} is missing; is the file cut off?"
     )]
     Missing {
         /// Line of the text.
         line: usize,
         /// Cell of the line.
         column: usize,
+        /// CPU of the row.
+        row: usize,
+        /// CPU of the column.
+        other: usize,
+    },
+    /// A row longer or shorter than the others say.
+    #[error(
+        "line {line}, column {column}: the row has {found} cells where {expected} are expected; is the file cut off?"
+    )]
+    Ragged {
+        /// Line of the text.
+        line: usize,
+        /// First cell too many, or the first that is missing.
+        column: usize,
+        /// Cells of the row.
+        found: usize,
+        /// Cells it should have.
+        expected: usize,
     },
     /// More columns than rows.
     #[error(
-        "line {line}, column {column}: a matrix of {rows} rows has at most as many columns; is the file cut off?"
+        "line {line}: the matrix ends after {rows} rows of {columns} columns; is the file cut off?"
     )]
-    TooWide {
-        /// Line of the text.
+    NotSquare {
+        /// Last line of the matrix.
         line: usize,
-        /// First cell too many.
-        column: usize,
         /// Rows of the text.
         rows: usize,
+        /// Cells of each row.
+        columns: usize,
     },
     /// An empty line between rows.
     #[error("line {line} is empty between rows of the matrix; is a row missing?")]
@@ -66,8 +84,11 @@ pub enum MatrixError {
         line: usize,
     },
     /// One CPU only.
-    #[error("a matrix of one CPU has no pairs; it needs two rows or more")]
-    OneCpu,
+    #[error("line {line}: a matrix of one CPU has no pairs; it needs two rows or more")]
+    OneCpu {
+        /// Its line.
+        line: usize,
+    },
     /// More rows than supported.
     #[error("line {line}: matrices of more than {max} CPUs are not supported", max = PairMatrix::MAX_CPUS)]
     TooLarge {
@@ -76,7 +97,11 @@ pub enum MatrixError {
     },
 }
 
-type Cells<'a> = Vec<&'a str>;
+/// A line of the matrix.
+struct Row<'a> {
+    line: usize,
+    cells: Vec<&'a str>,
+}
 
 impl PairMatrix {
     /// The most CPUs that a matrix may have where it is read from text.
@@ -85,59 +110,62 @@ impl PairMatrix {
     /// Reads a matrix from comma-separated values, in ns; row and column `i`
     /// are CPU `i`.
     ///
+    /// Rows are of one length (a square, of which the upper triangle may be
+    /// empty), or each is one cell longer than the one before (a triangle).
+    /// What stands on the diagonal is not used.
+    ///
     /// Where both triangles are filled each pair takes the smaller of its two
-    /// figures: what disturbs a transfer only ever adds time, and of a line's
-    /// two homes the nearer shows the wiring (Dual EPYC, see `home`).
+    /// figures: what disturbs a transfer only ever adds time, and where two
+    /// homes of the line were tried the nearer one shows the wiring.
     ///
     /// # Errors
     /// [`MatrixError`] names the first cell that is no latency, is missing or
     /// is one too many.
     pub fn from_csv(text: &str) -> Result<Self, MatrixError> {
         let rows = split(text)?;
-        let width = rows.iter().map(|(_, cells)| used(cells)).max().unwrap_or(0);
-        // A lower triangle without diagonal may leave out CPU 0's empty row.
-        let n = rows.len();
-        match (n, width) {
-            (0, _) | (_, 0) => return Err(MatrixError::Empty),
-            (1, 1) => return Err(MatrixError::OneCpu),
-            _ => {}
+        check_lengths(&rows)?;
+        let shift = usize::from(lacks_first_row(&rows));
+        let n = rows.len() + shift;
+        if n > Self::MAX_CPUS {
+            let line = rows.last().map_or(1, |row| row.line);
+            return Err(MatrixError::TooLarge { line });
         }
         let mut matrix = Self::new((0..n).collect());
-        for (row, (line, cells)) in rows.iter().enumerate() {
-            if used(cells) > n {
-                return Err(MatrixError::TooWide {
-                    line: *line,
-                    column: n + 1,
-                    rows: n,
-                });
-            }
-            matrix.read_row(row, *line, cells)?;
+        for (index, row) in rows.iter().enumerate() {
+            matrix.read_row(index + shift, row)?;
+        }
+        for (index, row) in rows.iter().enumerate() {
+            matrix.check_row(index + shift, row)?;
+        }
+        if n == 1 {
+            return Err(MatrixError::OneCpu { line: rows[0].line });
         }
         Ok(matrix)
     }
 
-    fn read_row(&mut self, row: usize, line: usize, cells: &[&str]) -> Result<(), MatrixError> {
-        for column in 0..cells.len().max(row) {
-            let cell = cells.get(column).copied().unwrap_or("");
-            let value = latency(cell, line, column + 1)?;
-            match value {
-                // The diagonal is no pair, whatever stands there.
-                _ if column == row => {}
-                Some(value) => {
-                    let known = self.at(row, column);
-                    // `min` takes the other where one is NaN.
-                    self.set(row, column, value.min(known));
-                }
-                None if column < row => {
-                    return Err(MatrixError::Missing {
-                        line,
-                        column: column + 1,
-                    });
-                }
-                None => {}
+    fn read_row(&mut self, cpu: usize, row: &Row<'_>) -> Result<(), MatrixError> {
+        for (other, cell) in row.cells.iter().enumerate() {
+            let value = latency(cell, row.line, other + 1)?;
+            // The diagonal is no pair, whatever stands there.
+            if let Some(value) = value.filter(|_| other != cpu) {
+                // `min` takes the other where one is NaN.
+                self.set(cpu, other, value.min(self.at(cpu, other)));
             }
         }
         Ok(())
+    }
+
+    /// Every pair of this CPU with those before it must be known.
+    fn check_row(&self, cpu: usize, row: &Row<'_>) -> Result<(), MatrixError> {
+        match (0..cpu).find(|&other| self.at(cpu, other).is_nan()) {
+            None => Ok(()),
+            Some(other) => Err(MatrixError::Missing {
+                line: row.line,
+                column: other + 1,
+                row: cpu,
+                other,
+            }),
+        }
     }
 
     /// The lower triangle as comma-separated values in ns, the way
@@ -161,25 +189,102 @@ impl PairMatrix {
     }
 }
 
-/// Lines of cells with their numbers, without what surrounds the matrix.
-fn split(text: &str) -> Result<Vec<(usize, Cells<'_>)>, MatrixError> {
+/// Lines of cells, without empty lines before and after the matrix. The first
+/// row of a triangle without diagonal is an empty line of its own.
+fn split(text: &str) -> Result<Vec<Row<'_>>, MatrixError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut rows: Vec<(usize, Cells<'_>)> = Vec::new();
+    let mut rows: Vec<Row<'_>> = Vec::new();
     let mut gap = None;
-    for (index, line) in text.lines().enumerate() {
-        if line.trim().is_empty() {
-            gap = gap.or((!rows.is_empty()).then_some(index + 1));
+    for (index, text) in text.lines().enumerate() {
+        let line = index + 1;
+        if text.trim().is_empty() {
+            gap = gap.or(Some(line));
             continue;
         }
-        if let Some(line) = gap {
-            return Err(MatrixError::EmptyLine { line });
+        if let Some(gap) = gap.take().filter(|_| !rows.is_empty()) {
+            return Err(MatrixError::EmptyLine { line: gap });
         }
-        if rows.len() == PairMatrix::MAX_CPUS {
-            return Err(MatrixError::TooLarge { line: index + 1 });
+        if rows.len() > PairMatrix::MAX_CPUS {
+            return Err(MatrixError::TooLarge { line });
         }
-        rows.push((index + 1, line.split(',').map(unquoted).collect()));
+        let cells: Vec<&str> = text.split(',').map(unquoted).collect();
+        if rows.is_empty() && line == 2 && (1..=2).contains(&cells.len()) {
+            rows.push(Row {
+                line: 1,
+                cells: vec![""; cells.len() - 1],
+            });
+        }
+        rows.push(Row { line, cells });
+    }
+    if rows.is_empty() || rows.iter().all(|row| used(row) == 0) {
+        return Err(MatrixError::Empty);
     }
     Ok(rows)
+}
+
+/// All rows of one length, or each one cell longer than the last; and as many
+/// rows as columns.
+fn check_lengths(rows: &[Row<'_>]) -> Result<(), MatrixError> {
+    let first = rows[0].cells.len();
+    let is_triangle = rows.get(1).is_some_and(|row| row.cells.len() == first + 1) && first <= 2;
+    for (index, row) in rows.iter().enumerate() {
+        let expected = first + if is_triangle { index } else { 0 };
+        let found = row.cells.len();
+        if found != expected {
+            return Err(MatrixError::Ragged {
+                line: row.line,
+                column: found.min(expected) + 1,
+                found,
+                expected,
+            });
+        }
+    }
+    // A comma after the last cell opens one more, which stays empty.
+    let width = if rows.iter().all(|row| row.cells.last() == Some(&"")) && !is_triangle {
+        first - 1
+    } else {
+        first
+    };
+    let is_square = is_triangle || width == rows.len() || first == rows.len();
+    if is_square {
+        return Ok(());
+    }
+    let last = &rows[rows.len() - 1];
+    if width < rows.len() {
+        return Err(MatrixError::Ragged {
+            line: last.line,
+            column: width + 1,
+            found: width,
+            expected: rows.len(),
+        });
+    }
+    Err(MatrixError::NotSquare {
+        line: last.line,
+        rows: rows.len(),
+        columns: width,
+    })
+}
+
+/// A triangle whose first row holds a figure: either the diagonal, or, since no
+/// CPU is farther from itself than from others, the row of CPU 1 after one of
+/// CPU 0 that was left out.
+fn lacks_first_row(rows: &[Row<'_>]) -> bool {
+    if rows.len() < 2 || rows[0].cells.len() != 1 || rows[1].cells.len() != 2 {
+        return false;
+    }
+    let figure = |cell: &str| cell.parse::<f64>().ok().filter(|v| v.is_finite());
+    let ends = rows
+        .iter()
+        .map(|row| row.cells.last().and_then(|c| figure(c)));
+    let Some(mut ends) = ends.collect::<Option<Vec<f64>>>() else {
+        return false;
+    };
+    let inner = rows.iter().flat_map(|row| row.cells.iter().rev().skip(1));
+    let smallest = inner
+        .filter_map(|cell| figure(cell))
+        .fold(f64::INFINITY, f64::min);
+    ends.sort_by(f64::total_cmp);
+    ends[ends.len() / 2] >= smallest
 }
 
 fn unquoted(cell: &str) -> &str {
@@ -190,11 +295,9 @@ fn unquoted(cell: &str) -> &str {
 }
 
 /// Cells up to the last that is not empty.
-fn used(cells: &[&str]) -> usize {
-    cells
-        .iter()
-        .rposition(|cell| !cell.is_empty())
-        .map_or(0, |last| last + 1)
+fn used(row: &Row<'_>) -> usize {
+    let last = row.cells.iter().rposition(|cell| !cell.is_empty());
+    last.map_or(0, |last| last + 1)
 }
 
 /// A cell's figure; `None` where it is empty.

@@ -12,6 +12,7 @@
 mod clock;
 mod clusters;
 mod cut;
+mod few;
 mod figures;
 mod home;
 mod infer;

@@ -26,6 +26,8 @@ pub(super) struct Found {
     pub(super) asked: usize,
     /// How it was found.
     pub(super) by: By,
+    /// Typical contention within and outside, where that was measured.
+    pub(super) contention: Option<(f64, f64)>,
 }
 
 /// The argument for a level.
@@ -94,6 +96,7 @@ fn of_cut(cut: &Cut, items: &[Vec<usize>]) -> Found {
         supporters: cut.margins.iter().filter(|margin| **margin > 0.0).count(),
         asked: cut.margins.len(),
         by: By::Gap,
+        contention: None,
     }
 }
 
@@ -109,9 +112,10 @@ fn home_level(
         inside_ns: home.inside.exp(),
         outside_ns: home.outside.exp(),
         worst: (home.outside - home.inside) * home.ordered,
-        supporters: home.near.len(),
+        supporters: home.supporters(),
         asked: home.near.len() + home.far.len(),
         by: By::Home,
+        contention: None,
     })
 }
 

@@ -1,7 +1,7 @@
 //! SMT siblings from contention, with latency as second witness.
 //!
 //! Two threads of one core slow each other down (1.3 to 2 times); others do
-//! not (Chatzopoulos et al., MCTOP, EuroSys 2017, time a spin loop so). Single
+//! not (Chatzopoulos et al., MCTOP, `EuroSys` 2017, time a spin loop so). Single
 //! ratios are wrong now and then: a neighbour's work makes 1.5 of 1.0, a pause
 //! 1.1 of 1.6. Latency says what siblings cannot be (farther than others) and,
 //! on most machines, who they are; on Zen 5 and on clusters of small cores it
@@ -60,7 +60,10 @@ pub(super) fn find(contention: &PairMatrix, rows: &[usize], logs: &Logs, step_ns
     if groups.iter().all(|group| group.len() == 1) {
         return Siblings::None;
     }
-    Siblings::Groups(describe(&groups, &distances, logs))
+    Siblings::Groups(Found {
+        contention: Some(ratios.typical(&groups)),
+        ..describe(&groups, &distances, logs)
+    })
 }
 
 /// Groups, unless they look like disturbances: few, and of latencies that many
@@ -99,6 +102,7 @@ fn describe(groups: &[Vec<usize>], distances: &Logs, logs: &Logs) -> Found {
         supporters,
         asked,
         by: By::Contention,
+        contention: None,
     }
 }
 
@@ -137,6 +141,28 @@ impl Ratios {
             return 0.0;
         }
         ((ratio - EVEN_RATIO) / RATIO_STEP).clamp(-MOST, MOST)
+    }
+
+    /// The median within groups and between them.
+    fn typical(&self, groups: &[Vec<usize>]) -> (f64, f64) {
+        let mut group_of = vec![0; self.size];
+        for (number, group) in groups.iter().enumerate() {
+            for &row in group {
+                group_of[row] = number;
+            }
+        }
+        let (mut within, mut outside) = (Vec::new(), Vec::new());
+        for i in 0..self.size {
+            for j in 0..i {
+                let ratio = self.values[i * self.size + j];
+                if ratio.is_finite() && group_of[i] == group_of[j] {
+                    within.push(ratio);
+                } else if ratio.is_finite() {
+                    outside.push(ratio);
+                }
+            }
+        }
+        (median(&mut within), median(&mut outside))
     }
 
     /// Pairs that stand out for both sides.

@@ -12,6 +12,7 @@ mod method;
 mod process;
 mod record;
 mod topology;
+mod wiring;
 
 use std::path::{Path, PathBuf};
 
@@ -31,11 +32,12 @@ struct Setting {
 type Benchmark = fn(&Setting) -> Result<String>;
 
 /// In the order of the document; each returns its section.
-const BENCHMARKS: [(&str, Benchmark); 7] = [
+const BENCHMARKS: [(&str, Benchmark); 8] = [
     ("method", method::run),
     ("aa", aa::run),
     ("harness", harness::run),
     ("topology", topology::run),
+    ("wiring", wiring::run),
     ("record", record::run),
     ("kill", kill::run),
     ("build", build::run),
@@ -114,11 +116,11 @@ fn place(pinwise: &Path) -> Result<String> {
 }
 
 /// Builds and runs a benchmark of the library, returning what it prints.
-fn library_benchmark(arguments: &[&str]) -> Result<String> {
+fn library_benchmark(name: &str, arguments: &[&str]) -> Result<String> {
     step(&mut crate::programs::cargo(&[
-        "bench", "--locked", "--bench", "method", "--no-run",
+        "bench", "--locked", "--bench", name, "--no-run",
     ]))?;
     let mut command =
-        crate::programs::cargo(&["bench", "--locked", "--quiet", "--bench", "method", "--"]);
+        crate::programs::cargo(&["bench", "--locked", "--quiet", "--bench", name, "--"]);
     output(command.args(arguments))
 }
