@@ -105,7 +105,7 @@ impl HeatMap {
 }
 
 /// The figure of two rows of the record, whichever half it stands in.
-fn latency(measured: &Measured, row: usize, column: usize) -> Option<f64> {
+pub(super) fn latency(measured: &Measured, row: usize, column: usize) -> Option<f64> {
     let at = |row: usize, column: usize| {
         let entry = measured.latency_ns.get(row).and_then(|r| r.get(column));
         entry.copied().flatten()

@@ -143,11 +143,12 @@ impl Import {
             vendor: text("CPUVendor"),
             arch: text("Architecture"),
             kernel: text("OSRelease"),
-            hypervisor: None,
+            // hwloc tells neither of these; pinwise does, in its own exports.
+            hypervisor: text("Hypervisor"),
             family: numeric("CPUFamilyNumber"),
             model: numeric("CPUModelNumber"),
             stepping: numeric("CPUStepping"),
-            microcode: None,
+            microcode: text("CPUMicrocode"),
         };
     }
 

@@ -4,6 +4,7 @@
 mod fixture;
 mod svg;
 mod text;
+pub(crate) mod xml;
 
 /// Compares a text with its snapshot in `tests/it/snapshots`.
 #[track_caller]
