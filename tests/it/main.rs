@@ -15,6 +15,7 @@
 mod architecture;
 mod cli;
 mod docs;
+mod ladder;
 mod linux;
 mod machines;
 mod method;
