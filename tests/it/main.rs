@@ -16,6 +16,7 @@ mod architecture;
 mod cli;
 mod docs;
 mod faces;
+mod ladder;
 mod linux;
 mod machines;
 mod measure;
