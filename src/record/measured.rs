@@ -148,7 +148,7 @@ pub enum Agreement {
 /// The verdict on what the system reports of one level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LevelVerdict {
-    /// `smt`, `llc`, `numa`, `package`, `cache` or `placement`.
+    /// `smt`, `llc`, `numa`, `package`, `cache`, `stacked` or `placement`.
     pub level: String,
     /// The verdict.
     pub verdict: Agreement,
@@ -358,6 +358,9 @@ pub struct EffortRecord {
     pub batches_switched: usize,
     /// Batches thrown away since the hypervisor took the CPU.
     pub batches_stolen: usize,
+    /// CPU time that the hypervisor gave to others meanwhile, as a share of the
+    /// time of all CPUs; `null` where it is not told.
+    pub steal_share: Option<f64>,
     /// Parts that were left out, and why, as full sentences.
     pub left_out: Vec<String>,
 }

@@ -161,6 +161,26 @@ fn a_machine_that_stays_is_called_so_within_what_was_watched() {
 }
 
 #[test]
+fn cpus_that_take_turns_on_one_hardware_thread_are_found() {
+    let record = measure(
+        r#"
+topology = "package:1 l3:1(size=32MB) core:4 pu:1"
+[wiring]
+stacked = ["1,3"]
+"#,
+        &["--wiring-only"],
+    );
+    verdict(&record, "stacked", "contradicted");
+    let contradictions = record["contradictions"].as_array().unwrap();
+    let measured = contradictions[0]["measured"].as_str().unwrap();
+    assert!(measured.contains("CPUs {1,3} never ran"), "{measured}");
+    assert_eq!(record["measured"]["latency_ns"][1][3], Value::Null);
+    let honest = measure(HONEST, &["--wiring-only"]);
+    let verdicts = honest["measured"]["verdicts"].as_array().unwrap();
+    assert!(verdicts.iter().all(|v| v["level"] != "stacked"));
+}
+
+#[test]
 fn a_system_that_ignores_affinity_gets_no_levels() {
     let record = measure(
         r#"

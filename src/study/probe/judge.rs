@@ -84,6 +84,7 @@ pub(super) fn verdicts(case: &Case<'_>) -> Vec<LevelVerdict> {
     ];
     verdicts.extend(nodes(case).map(|opinion| opinion.at("numa")));
     verdicts.extend(caches(case).into_iter().map(|opinion| opinion.at("cache")));
+    verdicts.extend(stacked(case).map(|opinion| opinion.at("stacked")));
     verdicts.extend(placement(case).map(|opinion| opinion.at("placement")));
     verdicts
 }
@@ -480,6 +481,30 @@ fn caches(case: &Case<'_>) -> Vec<Opinion> {
         })
     });
     judged.collect()
+}
+
+/// CPUs that are one hardware thread, in turn.
+fn stacked(case: &Case<'_>) -> Option<Opinion> {
+    let pairs = case.pairs.stacked();
+    let (a, b, lost) = *pairs.first()?;
+    let named: Vec<String> = pairs
+        .iter()
+        .take(NAMED)
+        .map(|(a, b, _)| format!("{{{a},{b}}}"))
+        .collect();
+    Some(Opinion {
+        verdict: Agreement::Contradicted,
+        claim: format!("The system reports CPUs {a} and {b} as two hardware threads."),
+        measured: format!(
+            "CPUs {} never ran at the same time: the hypervisor took {a} or {b} away {}, another program {}. They seem to take turns on one hardware thread.",
+            named.join(" "),
+            count(lost.stolen, "time"),
+            count(lost.switched, "time")
+        ),
+        confidence: 0.8,
+        advice: "Use one CPU of each such pair: threads on both stop each other for a time slice, spinning ones for nothing."
+            .to_owned(),
+    })
 }
 
 /// Does the wiring stay as it is?

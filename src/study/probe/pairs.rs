@@ -17,7 +17,7 @@ use std::time::Duration;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::estimate::Effort;
+use super::estimate::{Effort, Sample};
 use super::rounds::{rounds, tournament};
 use super::session::Session;
 use crate::machine::{MachineError, Probe};
@@ -61,8 +61,25 @@ pub(super) struct Pairs {
     pub(super) is_measured: Vec<bool>,
     /// What was measured, by rows.
     pub(super) homes: BTreeMap<(usize, usize), Vec<HomeLatency>>,
+    /// Pairs without a single good batch, by rows.
+    pub(super) lost: BTreeMap<(usize, usize), Lost>,
     /// Time of a pair measured alone.
     cost: Duration,
+}
+
+/// Batches of a pair that gave none.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Lost {
+    pub(super) switched: usize,
+    pub(super) stolen: usize,
+}
+
+impl Lost {
+    /// The hypervisor took the CPU from one whenever the other ran, and no
+    /// program of ours did: two virtual CPUs on one hardware thread.
+    pub(super) const fn looks_stacked(self) -> bool {
+        self.stolen > self.switched
+    }
 }
 
 impl Pairs {
@@ -72,6 +89,7 @@ impl Pairs {
             is_measured: vec![false; cpus.len() * cpus.len()],
             latency: PairMatrix::new(cpus),
             homes: BTreeMap::new(),
+            lost: BTreeMap::new(),
             cost: Duration::ZERO,
         }
     }
@@ -97,6 +115,24 @@ impl Pairs {
         self.latency.set(a, b, least.fold(f64::INFINITY, f64::min));
         self.is_measured[a * n + b] = true;
         self.is_measured[b * n + a] = true;
+    }
+}
+
+impl Pairs {
+    fn note_lost(&mut self, (a, b): (usize, usize), sample: &Sample) {
+        let lost = self.lost.entry((a.min(b), a.max(b))).or_default();
+        lost.switched += sample.switched;
+        lost.stolen += sample.stolen;
+    }
+
+    /// Pairs of CPUs that never ran at the same time since the hypervisor runs
+    /// them in turn.
+    pub(super) fn stacked(&self) -> Vec<(usize, usize, Lost)> {
+        self.lost
+            .iter()
+            .filter(|((a, b), lost)| !self.is_measured(*a, *b) && lost.looks_stacked())
+            .map(|(&(a, b), &lost)| (self.cpu(a), self.cpu(b), lost))
+            .collect()
     }
 }
 
@@ -181,6 +217,8 @@ fn measure_round(
         for ((pair, home_node), sample) in now.into_iter().zip(samples) {
             if let Some(median) = sample.median() {
                 pairs.note(pair, HomeLatency { home_node, median });
+            } else if sample.unavailable.is_none() {
+                pairs.note_lost(pair, &sample);
             }
         }
     }

@@ -16,6 +16,8 @@ pub(super) struct Session<'a> {
     observer: &'a mut dyn Observer,
     started: Duration,
     budget: Duration,
+    /// Time stolen from all CPUs before it began.
+    stolen_before: Option<Duration>,
     part: &'static str,
     part_end: Duration,
     /// Batches and pairs counted so far, and what was left out.
@@ -34,7 +36,9 @@ impl<'a> Session<'a> {
         budget: Duration,
     ) -> Self {
         let started = machine.now();
+        let stolen_before = machine.usage().map(|usage| usage.steal);
         Self {
+            stolen_before,
             machine,
             topology,
             observer,
@@ -128,6 +132,11 @@ impl<'a> Session<'a> {
     /// What it all took.
     pub(super) fn close(mut self) -> EffortRecord {
         self.effort.spent_s = self.elapsed().as_secs_f64();
+        let stolen = self.machine.usage().map(|usage| usage.steal);
+        let cpus = self.topology.online.len() as f64;
+        self.effort.steal_share = stolen.zip(self.stolen_before).map(|(now, before)| {
+            now.saturating_sub(before).as_secs_f64() / (cpus * self.effort.spent_s).max(1e-9)
+        });
         self.effort.left_out.append(&mut self.unavailable);
         self.effort
     }
