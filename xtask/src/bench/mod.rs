@@ -8,7 +8,9 @@ mod aa;
 mod build;
 mod harness;
 mod kill;
+mod memory;
 mod method;
+mod pairs;
 mod process;
 mod record;
 mod topology;
@@ -31,11 +33,13 @@ struct Setting {
 type Benchmark = fn(&Setting) -> Result<String>;
 
 /// In the order of the document; each returns its section.
-const BENCHMARKS: [(&str, Benchmark); 7] = [
+const BENCHMARKS: [(&str, Benchmark); 9] = [
     ("method", method::run),
     ("aa", aa::run),
     ("harness", harness::run),
     ("topology", topology::run),
+    ("pairs", pairs::run),
+    ("memory", memory::run),
     ("record", record::run),
     ("kill", kill::run),
     ("build", build::run),
