@@ -285,6 +285,7 @@ impl Machine for LinuxMachine {
         if self.take_pending_interrupt() {
             return Err(MachineError::Interrupted);
         }
+        self.prober = None;
         let descriptors = self
             .streams
             .prepare(None, &Output::Discard)

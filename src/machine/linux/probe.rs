@@ -316,3 +316,6 @@ fn collect(
     }
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,9 @@ mod aa;
 mod build;
 mod harness;
 mod kill;
+mod memory;
 mod method;
+mod pairs;
 mod process;
 mod record;
 mod topology;
@@ -32,12 +34,13 @@ struct Setting {
 type Benchmark = fn(&Setting) -> Result<String>;
 
 /// In the order of the document; each returns its section.
-const BENCHMARKS: [(&str, Benchmark); 8] = [
+const BENCHMARKS: [(&str, Benchmark); 9] = [
     ("method", method::run),
     ("aa", aa::run),
     ("harness", harness::run),
     ("topology", topology::run),
-    ("wiring", wiring::run),
+    ("pairs", pairs::run),
+    ("memory", memory::run),
     ("record", record::run),
     ("kill", kill::run),
     ("build", build::run),

@@ -64,6 +64,12 @@ impl Pool {
         })
     }
 
+    /// Threads so far.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.workers.len()
+    }
+
     /// Forgets the threads of a CPU without waiting for them.
     pub(super) fn abandon(&mut self, cpu: usize) {
         self.workers.retain(|&(of, _), _| of != cpu);
