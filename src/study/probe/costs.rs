@@ -101,12 +101,13 @@ pub(super) fn scheduling(
         return Ok(None);
     };
     let context_switch_ns = session.median(Probe::ContextSwitch { cpu }, SCHEDULER)?;
-    let sleeper = second.unwrap_or(cpu);
-    let wake = Probe::FutexWake {
-        waker: cpu,
-        sleeper,
+    let futex_wake_ns = match second {
+        Some(sleeper) => {
+            let waker = cpu;
+            session.median(Probe::FutexWake { waker, sleeper }, SCHEDULER)?
+        }
+        None => None,
     };
-    let futex_wake_ns = session.median(wake, SCHEDULER)?;
     let is_known = context_switch_ns.is_some() || futex_wake_ns.is_some();
     Ok(is_known.then_some(SchedulingRecord {
         context_switch_ns,

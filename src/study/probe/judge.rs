@@ -129,7 +129,7 @@ fn list(groups: &[CpuSet]) -> String {
 fn claim(kind: LevelKind, reported: &[CpuSet], all: &CpuSet) -> String {
     let shared: Vec<CpuSet> = reported.iter().filter(|g| g.len() > 1).cloned().collect();
     if reported.is_empty() {
-        return format!("The system reports no {}.", noun(kind));
+        return format!("The system does not say which CPUs share a {}.", noun(kind));
     }
     if shared.is_empty() {
         return format!(
@@ -185,6 +185,9 @@ fn groups(case: &Case<'_>, level: Level, kind: LevelKind) -> Opinion {
     }
     let shared: Vec<CpuSet> = reported.iter().filter(|g| g.len() > 1).cloned().collect();
     let found = case.wiring.level(kind);
+    if reported.is_empty() {
+        return silent(claim, kind, found);
+    }
     // Latency cannot name what it divides: a level of another name with the
     // same groups counts, unless cores are meant.
     let is_it = |l: &&WiringLevel| {
@@ -196,9 +199,6 @@ fn groups(case: &Case<'_>, level: Level, kind: LevelKind) -> Opinion {
     }
     if let Some(level) = found {
         return otherwise(claim, kind, level);
-    }
-    if reported.is_empty() {
-        return Opinion::cannot_tell(claim, format!("No {} was found either.", noun(kind)));
     }
     if kind == LevelKind::Smt {
         return no_siblings(case, claim, &shared);
@@ -229,14 +229,30 @@ fn contradicted(kind: LevelKind, claim: String, measured: String, confidence: f6
     }
 }
 
-/// The level was found, with other groups than reported.
-fn otherwise(claim: String, kind: LevelKind, level: &WiringLevel) -> Opinion {
-    let measured = format!(
+/// The system says nothing of the level, so there is nothing to contradict.
+fn silent(claim: String, kind: LevelKind, found: Option<&WiringLevel>) -> Opinion {
+    let Some(level) = found else {
+        return Opinion::cannot_tell(claim, format!("No {} was found either.", noun(kind)));
+    };
+    Opinion {
+        confidence: level.confidence,
+        advice: "Name the CPUs (cpu:LIST) by the measured groups.".to_owned(),
+        ..Opinion::cannot_tell(claim, by_measurement(kind, level))
+    }
+}
+
+fn by_measurement(kind: LevelKind, level: &WiringLevel) -> String {
+    format!(
         "CPUs that share a {} by measurement: {}. {}",
         noun(kind),
         list(&level.groups),
         level.evidence
-    );
+    )
+}
+
+/// The level was found, with other groups than reported.
+fn otherwise(claim: String, kind: LevelKind, level: &WiringLevel) -> Opinion {
+    let measured = by_measurement(kind, level);
     if level.confidence >= SURE {
         return contradicted(kind, claim, measured, level.confidence);
     }
