@@ -20,3 +20,4 @@ mod machines;
 mod method;
 mod replay;
 mod support;
+mod wiring;
