@@ -47,14 +47,20 @@ fn main() {
         machines.len()
     );
     let baseline = judged(&machines, |known| baseline(&known.latency));
-    println!("{}", row("complete linkage, gap 1.35 (any kind)", &baseline, true));
+    println!(
+        "{}",
+        row("complete linkage, gap 1.35 (any kind)", &baseline, true)
+    );
     let alone = judged(&machines, |known| found(&infer(&known.latency_alone())));
     println!("{}", row("pinwise, latency alone", &alone, false));
     println!("{}", row("the same, under any kind", &alone, true));
     let contention = repeated(&machines, |known, seed| {
         found(&infer(&known.with_contention(seed)))
     });
-    println!("{}", row("pinwise, simulated contention", &contention, false));
+    println!(
+        "{}",
+        row("pinwise, simulated contention", &contention, false)
+    );
     for sd in [0.03, 0.05] {
         let noisy = repeated(&machines, |known, seed| {
             found(&infer(&known.noisy(sd, seed).with_contention(seed)))
@@ -76,10 +82,7 @@ fn judged(machines: &[Known], answer: impl Fn(&Known) -> Vec<(LevelKind, Groups)
     score
 }
 
-fn repeated(
-    machines: &[Known],
-    answer: impl Fn(&Known, u64) -> Vec<(LevelKind, Groups)>,
-) -> Score {
+fn repeated(machines: &[Known], answer: impl Fn(&Known, u64) -> Vec<(LevelKind, Groups)>) -> Score {
     let mut score = Score::default();
     for seed in 0..SEEDS {
         for known in machines {
@@ -95,7 +98,11 @@ fn row(name: &str, score: &Score, is_any_kind: bool) -> String {
         let counts = score.levels[place];
         format!("{}/{}", counts[which], counts[2])
     };
-    let exact = if is_any_kind { score.exact } else { score.perfect };
+    let exact = if is_any_kind {
+        score.exact
+    } else {
+        score.perfect
+    };
     format!(
         "| {name} | {} | {} | {} | {}/{} | {} | {exact}/{} |",
         level(0),
@@ -144,7 +151,10 @@ fn drawn(known: &Known, size: usize, is_dense: bool, random: &mut ChaCha8Rng) ->
     all.shuffle(random);
     let mut cpus: Vec<usize> = Vec::new();
     for cpu in all {
-        let core = known.smt.iter().find(|group| is_dense && group.contains(cpu));
+        let core = known
+            .smt
+            .iter()
+            .find(|group| is_dense && group.contains(cpu));
         let together = core.map_or_else(|| vec![cpu], |core| core.iter().collect());
         if !cpus.contains(&cpu) {
             cpus.extend(together);

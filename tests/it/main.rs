@@ -23,3 +23,4 @@ mod measure;
 mod method;
 mod replay;
 mod support;
+mod wiring;

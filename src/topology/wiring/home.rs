@@ -20,6 +20,14 @@ use super::linkage::Tree;
 
 /// Far over near. Published: 7601 1.4, 1950X 1.7, 7R13 1.8, 7302 and 7742 1.9.
 const RATIO: f64 = 1.3;
+/// Items of more CPUs are not single cores.
+const THREADS: usize = 2;
+/// Cores that each package must have where nothing is known of its caches: more
+/// than one small cache has.
+const CORES: usize = 6;
+/// Another cache of four or more cores is farther than this times the own:
+/// 3.5 and more on all of Zen.
+const CACHE_RATIO: f64 = 2.3;
 /// How much the rest may differ from the way across, both ways: within 2 % on
 /// 7742, 7R13 and 1950X, 4 % on 7302 and 7601.
 const ALIKE: f64 = 1.15;
@@ -86,7 +94,12 @@ fn fit(logs: &Logs, near: &[usize], weights: &[usize]) -> Option<Home> {
     let far: Vec<usize> = (0..logs.len())
         .filter(|item| !near.contains(item))
         .collect();
-    if near.len() < 2 || far.len() < 2 {
+    // Groups of several cores are caches, and those that a machine has in the
+    // near package it has in the far one. Without any, the near group may be a
+    // cache itself among CPUs of others: few of them, and much closer.
+    let has_caches = weights.iter().any(|&weight| weight > THREADS);
+    let fewest = if has_caches { 2 } else { CORES };
+    if near.len() < fewest || far.len() < fewest {
         return None;
     }
     let (near_weight, far_weight) = (weight(near, weights), weight(&far, weights));
@@ -102,6 +115,7 @@ fn fit(logs: &Logs, near: &[usize], weights: &[usize]) -> Option<Home> {
     let is_clear = quantile(&mut across, 0.1) - quantile(&mut within, 0.8) >= CLEAR.ln();
     let (inside, cross, other) = (median(&mut within), median(&mut across), median(&mut rest));
     let fits = is_clear
+        && (has_caches || cross - inside <= CACHE_RATIO.ln())
         && cross - inside >= RATIO.ln()
         && (other - cross).abs() <= ALIKE.ln()
         && ordered >= ORDERED;

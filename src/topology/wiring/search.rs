@@ -80,9 +80,7 @@ pub(super) fn next(logs: &Logs, step_ns: f64, items: &[Vec<usize>]) -> Option<Fo
     });
     match level {
         Some(level) if level.shared() > 1 => Some(of_cut(&level, items)),
-        level => is_contracted
-            .then(|| home_level(&blocks, &tree, &weights, items))
-            .flatten()
+        level => home_level(&blocks, &tree, &weights, items)
             .or_else(|| level.map(|level| of_cut(&level, items))),
     }
 }

@@ -95,7 +95,11 @@ fn members(latency: &PairMatrix, text: &str) -> Groups {
     let (count, size) = (sizes.len(), sizes[0]);
     let mut ways: Vec<Vec<Vec<usize>>> = vec![runs(n - total, &sizes)];
     if sizes.iter().all(|s| *s == size) && count * size == n {
-        ways.push((0..count).map(|g| (g..n).step_by(count).collect()).collect());
+        ways.push(
+            (0..count)
+                .map(|g| (g..n).step_by(count).collect())
+                .collect(),
+        );
         if size % 2 == 0 {
             let half = runs(0, &vec![size / 2; count]);
             let both = |g: &Vec<usize>| g.iter().flat_map(|&c| [c, c + n / 2]).collect();
@@ -134,7 +138,10 @@ fn closeness(latency: &PairMatrix, groups: &[Vec<usize>]) -> f64 {
         .map(|(a, b)| latency.at(a, b))
         .collect();
     within.sort_by(f64::total_cmp);
-    within.get(within.len() / 2).copied().unwrap_or(f64::INFINITY)
+    within
+        .get(within.len() / 2)
+        .copied()
+        .unwrap_or(f64::INFINITY)
 }
 
 impl Known {
@@ -156,9 +163,17 @@ impl Known {
             for j in 0..i {
                 let (a, b) = (self.latency.cpus()[i], self.latency.cpus()[j]);
                 let is_sibling = self.smt.iter().any(|g| g.contains(a) && g.contains(b));
-                let (centre, sd) = if is_sibling { (1.6, 0.12) } else { (1.02, 0.04) };
+                let (centre, sd) = if is_sibling {
+                    (1.6, 0.12)
+                } else {
+                    (1.02, 0.04)
+                };
                 let disturbed = random.random_bool(0.005);
-                let shift = if disturbed { normal(&mut random).abs() * 0.4 } else { 0.0 };
+                let shift = if disturbed {
+                    normal(&mut random).abs() * 0.4
+                } else {
+                    0.0
+                };
                 contention.set(i, j, centre + sd * normal(&mut random) + shift);
             }
         }
@@ -249,7 +264,10 @@ impl Score {
     pub(crate) fn add(&mut self, known: &Known, found: &[(LevelKind, Groups)]) {
         let before = self.mistakes.len();
         let is_exact = known.expected.len() == found.len()
-            && known.expected.iter().all(|(_, g)| found.iter().any(|(_, f)| f == g));
+            && known
+                .expected
+                .iter()
+                .all(|(_, g)| found.iter().any(|(_, f)| f == g));
         self.exact += usize::from(is_exact);
         let mut note = |what: String| self.mistakes.push(format!("{}: {what}", known.name));
         for (place, kind) in KINDS.iter().enumerate() {
@@ -263,13 +281,25 @@ impl Score {
                 *sum += usize::from(holds);
             }
             if !by_kind {
-                note(format!("{} {}", kind.name(), if by_any { "under another kind" } else { "missed" }));
+                note(format!(
+                    "{} {}",
+                    kind.name(),
+                    if by_any {
+                        "under another kind"
+                    } else {
+                        "missed"
+                    }
+                ));
             }
         }
         for (kind, groups) in found {
             if known.expected.iter().all(|(_, g)| g != groups) {
                 self.spurious += 1;
-                note(format!("spurious {} of {} groups", kind.name(), groups.len()));
+                note(format!(
+                    "spurious {} of {} groups",
+                    kind.name(),
+                    groups.len()
+                ));
             }
         }
         if known.expected.is_empty() {
