@@ -78,28 +78,42 @@ fn of_machine(global: &Global) -> anyhow::Result<(Topology, Vec<Warning>)> {
 }
 
 pub(super) fn read_from(path: &Path) -> anyhow::Result<(Topology, Vec<Warning>)> {
-    let shown = path.display();
-    if path.is_dir() {
-        let capture = capture_folder(path).context("--from")?;
-        return non_empty(Topology::from_capture(&capture), path);
-    }
-    let text = export::read_file(path).with_context(|| format!("--from {shown}"))?;
+    let text = match path.is_dir() {
+        true => None,
+        false => {
+            let named = || format!("--from {}", path.display());
+            Some(export::read_file(path).with_context(named)?)
+        }
+    };
+    read_machine("--from", path, text)
+}
+
+/// Reads a machine that an argument names: from the folder at `path`, or from
+/// the text of the file there.
+fn read_machine(
+    argument: &str,
+    path: &Path,
+    text: Option<String>,
+) -> anyhow::Result<(Topology, Vec<Warning>)> {
+    let named = format!("{argument} {}", path.display());
+    let Some(text) = text else {
+        let capture = capture_folder(path).with_context(|| argument.to_owned())?;
+        return non_empty(Topology::from_capture(&capture), &named);
+    };
     if text.trim_start().starts_with('<') {
-        let read = Topology::from_hwloc_xml(&text).with_context(|| format!("--from {shown}"))?;
-        return Ok(read);
+        return Topology::from_hwloc_xml(&text).context(named);
     }
-    let capture = Capture::from_text(&text).with_context(|| {
-        format!("--from {shown}: neither hwloc XML nor a file written by --save")
-    })?;
-    non_empty(Topology::from_capture(&capture), path)
+    let capture = Capture::from_text(&text)
+        .with_context(|| format!("{named}: neither hwloc XML nor a file written by --save"))?;
+    non_empty(Topology::from_capture(&capture), &named)
 }
 
 fn non_empty(
     read: (Topology, Vec<Warning>),
-    path: &Path,
+    named: &str,
 ) -> anyhow::Result<(Topology, Vec<Warning>)> {
     if read.0.online.is_empty() {
-        bail!("--from {}: there is no usable CPU in it", path.display());
+        bail!("{named}: there is no usable CPU in it");
     }
     Ok(read)
 }

@@ -6,6 +6,7 @@
 //! `docs/records.md` describes them field by field.
 
 mod comparison;
+mod diff;
 mod finding;
 mod measured;
 mod replay;
@@ -16,6 +17,7 @@ pub use comparison::{
     MetricRecord, Phase, PlacementRecord, PlanRecord, RunRecord, Spread, Stopped, TotalsRecord,
     VerdictKind, VerdictRecord, WorkloadRecord,
 };
+pub use diff::{Difference, TOPOLOGY_DIFF_SCHEMA, TopologyDiff};
 pub use finding::{DOCTOR_SCHEMA, Doctor, Finding, Severity};
 pub use measured::{
     Agreement, BandwidthRecord, ClockRecord, Contradiction, DriftPair, DriftRecord, DriftState,

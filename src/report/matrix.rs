@@ -272,9 +272,10 @@ fn steps(sorted: &[f64]) -> Vec<Step> {
     let (Some(&least), Some(&most)) = (sorted.first(), sorted.last()) else {
         return Vec::new();
     };
-    let ratio = (most / least).ln() / STEPS as f64;
+    // Quotients of the largest and smallest numbers there are would overflow.
+    let ratio = (most.ln() - least.ln()) / STEPS as f64;
     let ends: Vec<f64> = (1..STEPS)
-        .map(|step| least * (ratio * step as f64).exp())
+        .map(|step| (least.ln() + ratio * step as f64).exp())
         .collect();
     let step_of = |value: f64| ends.partition_point(|&end| end <= value);
     sorted
@@ -334,8 +335,8 @@ fn best_cuts(cost: &Costs, steps: usize, classes: usize) -> Vec<usize> {
         let mut next = vec![f64::INFINITY; steps + 1];
         let mut last_cut = vec![0; steps + 1];
         for end in 1..=steps {
-            for cut in 1..end {
-                let total = least[cut] + cost.of(cut, end);
+            for (cut, before) in least.iter().enumerate().take(end).skip(1) {
+                let total = before + cost.of(cut, end);
                 if total < next[end] {
                     next[end] = total;
                     last_cut[end] = cut;

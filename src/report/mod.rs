@@ -1,5 +1,5 @@
-//! Records as people and other programs read them: text, CSV, Markdown and
-//! hyperfine's JSON.
+//! Records as people and other programs read them: text, CSV, Markdown, SVG,
+//! hyperfine's JSON and hwloc's XML.
 //!
 //! Pure functions from a record to a string. Nothing is computed here that is
 //! not in the record, nothing is printed, no file opened. Text fits 80
@@ -7,6 +7,7 @@
 //! and hosts with control characters made visible: they are hostile input.
 
 mod comparison;
+mod diff;
 mod doctor;
 mod export;
 mod history;
@@ -21,6 +22,7 @@ mod wiring;
 mod xml;
 
 pub use comparison::comparison;
+pub use diff::topology_diff;
 pub use doctor::doctor;
 pub use export::{csv, hyperfine, markdown};
 pub use history::{Line, history};

@@ -31,6 +31,7 @@ pub fn topology_xml(topology: &Topology, record: &TopologyRecord) -> String {
         homes: memory_homes(topology, &tree),
         text: String::new(),
         objects: 0,
+        indexes: 0,
     };
     export.object(&tree, 1);
     if let Some(measured) = &record.measured {
@@ -166,12 +167,15 @@ struct Export<'a> {
     text: String,
     /// Objects of the tree written so far, memory not counted.
     objects: usize,
+    /// Objects written so far, for hwloc's `gp_index`.
+    indexes: usize,
 }
 
 impl Export<'_> {
     fn object(&mut self, object: &Node<Part>, depth: usize) {
         let number = self.objects;
         self.objects += 1;
+        self.indexes += 1;
         let indent = "  ".repeat(depth);
         let nodes = self.nodeset(&object.cpus, object.kind == Part::Machine);
         let (cpus, nodes) = (bitmap(&object.cpus), bitmap(&nodes));
@@ -182,7 +186,7 @@ impl Export<'_> {
         };
         self.text.push_str(&format!(
             "{indent}<object {own} cpuset=\"{cpus}\" complete_cpuset=\"{complete}\" nodeset=\"{nodes}\" complete_nodeset=\"{nodes}\" gp_index=\"{}\"",
-            number + 1
+            self.indexes
         ));
         if object.kind == Part::Machine {
             let allowed: CpuSet = self.allowed_nodes();
@@ -282,13 +286,13 @@ impl Export<'_> {
             let size = node
                 .memory_bytes
                 .map_or_else(String::new, |bytes| format!(" local_memory=\"{bytes}\""));
+            self.indexes += 1;
             let cpus = bitmap(&node.cpus);
             let nodes = bitmap(&CpuSet::single(node.node));
             self.text.push_str(&format!(
                 "{indent}<object type=\"NUMANode\" os_index=\"{}\" cpuset=\"{cpus}\" complete_cpuset=\"{cpus}\" nodeset=\"{nodes}\" complete_nodeset=\"{nodes}\" gp_index=\"{}\"{size}/>\n",
                 node.node,
-                // Beyond the numbers of all other objects.
-                self.topology.cpus.len() * 16 + 1024 + index
+                self.indexes
             ));
         }
     }

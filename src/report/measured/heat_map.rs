@@ -224,7 +224,7 @@ fn short(value: f64) -> String {
     } else if value < 99_500.0 {
         format!("{:.0}k", value / 1000.0)
     } else {
-        ">99".to_owned()
+        "≫".to_owned()
     }
 }
 

@@ -109,7 +109,7 @@ pub(super) fn number(value: f64) -> String {
 }
 
 /// About how wide words are in a sans-serif font: fonts differ, so this is
-/// that of a wide one (DejaVu Sans has 0.61 of the size on average).
+/// that of a wide one (`DejaVu Sans` has 0.61 of the size on average).
 pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * 0.61
 }

@@ -46,7 +46,7 @@ impl MatrixDrawing {
         let rows = map.bins.len();
         let cell = match rows {
             ..=16 => 44.0,
-            ..=MOST_NUMBERED => 30.0,
+            17..=MOST_NUMBERED => 30.0,
             _ => (LARGEST / rows as f64).clamp(3.0, 16.0),
         };
         let longest = map
@@ -99,9 +99,9 @@ impl MatrixDrawing {
     /// Where a latency stands on the scale, 0 to 1: equal ratios are equal
     /// distances.
     fn place(&self, value: f64) -> f64 {
-        let range = (self.high / self.low).ln();
+        let range = self.high.ln() - self.low.ln();
         if range > 0.0 {
-            ((value / self.low).ln() / range).clamp(0.0, 1.0)
+            ((value.ln() - self.low.ln()) / range).clamp(0.0, 1.0)
         } else {
             0.5
         }
@@ -146,7 +146,8 @@ impl MatrixDrawing {
         let digits = match value {
             v if v < 9.95 => format!("{v:.1}"),
             v if v < 9_999.5 => format!("{v:.0}"),
-            v => format!("{:.0}k", v / 1000.0),
+            v if v < 999_500.0 => format!("{:.0}k", v / 1000.0),
+            v => format!("{v:.0e}"),
         };
         let text = match is_measured {
             true => digits,

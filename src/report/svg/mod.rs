@@ -5,6 +5,7 @@
 //! reckons with a wide font, since it cannot measure the viewer's.
 
 mod canvas;
+mod layout;
 mod machine;
 mod matrix;
 

@@ -173,7 +173,11 @@ pub(crate) fn large() -> Machine {
         package: 97.0,
         machine: 205.0,
     };
-    let is_measured = |a: usize, b: usize| a % 8 == 0 && b % 8 == 0 || a / 8 == b / 8 && a % 8 < 2;
+    let is_leader = |cpu: usize| cpu.is_multiple_of(8);
+    let is_measured = |a: usize, b: usize| {
+        let is_near = a / 8 == b / 8 && a % 8 < 2;
+        is_near || is_leader(a) && is_leader(b)
+    };
     let mut measured = measured_of(&topology, &latencies, is_measured);
     measured.verdicts = vec![
         verdict(
@@ -392,8 +396,8 @@ fn pause(cpu: usize) -> PauseRecord {
 fn figures(measured: &mut Measured) {
     let latency_of = |kib: usize| match kib {
         ..=32 => 0.9,
-        ..=1024 => 3.1,
-        ..=28_000 => 11.4,
+        33..=1024 => 3.1,
+        1025..=28_000 => 11.4,
         _ => 82.0,
     };
     let sizes = (2..=18).map(|power| 1usize << power);
