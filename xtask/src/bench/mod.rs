@@ -13,6 +13,7 @@ mod method;
 mod pairs;
 mod process;
 mod record;
+mod scale;
 mod topology;
 mod wiring;
 
@@ -34,11 +35,13 @@ struct Setting {
 type Benchmark = fn(&Setting) -> Result<String>;
 
 /// In the order of the document; each returns its section.
-const BENCHMARKS: [(&str, Benchmark); 9] = [
+const BENCHMARKS: [(&str, Benchmark); 11] = [
     ("method", method::run),
     ("aa", aa::run),
     ("harness", harness::run),
     ("topology", topology::run),
+    ("wiring", wiring::run),
+    ("scale", scale::run),
     ("pairs", pairs::run),
     ("memory", memory::run),
     ("record", record::run),
