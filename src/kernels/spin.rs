@@ -333,7 +333,7 @@ fn fused() {
     }
 }
 
-#[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::kernels::clock::Clock;
