@@ -70,7 +70,7 @@ impl Variant {
 /// All the ways that this CPU can go, plain ones first.
 #[must_use]
 pub fn variants(pattern: Pattern) -> Vec<Variant> {
-    let mut found = vec![Variant {
+    let plain = Variant {
         name: "plain",
         run: match pattern {
             Pattern::Sum => plain_sum,
@@ -78,10 +78,12 @@ pub fn variants(pattern: Pattern) -> Vec<Variant> {
             Pattern::Copy => plain_copy,
             Pattern::Triad => plain_triad,
         },
-    }];
+    };
     #[cfg(target_arch = "x86_64")]
-    found.extend(x86::variants(pattern));
-    found
+    let others = x86::variants(pattern);
+    #[cfg(not(target_arch = "x86_64"))]
+    let others = [];
+    std::iter::once(plain).chain(others).collect()
 }
 
 /// Bytes that a pass counts, for each byte of one array: as STREAM counts,

@@ -11,7 +11,7 @@ use super::Setting;
 use super::process::{median, quartiles};
 use crate::programs::{cargo, find, find_or_install, output, root, step, target};
 
-const ROUNDS: usize = 12;
+const ROUNDS: usize = 8;
 /// Bytes of an array, all threads together: far more than any cache here.
 const ARRAY: usize = 256 << 20;
 const PASSES: &str = "10";
@@ -88,7 +88,8 @@ turns. pinwise: median of {BATCHES} batches. STREAM: the four STREAM loops
 written anew (`xtask/src/bench/stream.c`, `gcc -O3 -march=native -fopenmp`), the
 *best* of {PASSES} passes, as STREAM reports. likwid-bench: the fastest of its
 kernels, named. The ratio is pinwise over the best of the others in the same
-round, with its quartiles.
+round, with its quartiles. It is fair on an idle machine only: pinwise leaves
+out what other programs disturb, the others count the time they waited.
 
 | loop | threads | pinwise | STREAM | likwid-bench | sysbench | over the best of others |
 |---|---|---|---|---|---|---|

@@ -209,7 +209,6 @@ fn a_second_call_uses_the_same_threads() {
     assert_eq!(prober.pool.len(), 1);
 }
 
-#[expect(clippy::print_stderr, reason = "a skipped test says why")]
 fn skip(reason: &str) {
     eprintln!("SKIPPED: {reason}");
 }
