@@ -38,13 +38,15 @@ pub(super) fn evidence(level: &Found, kind: LevelKind) -> String {
             "{groups}: {inside} between mates but {outside} to all other CPUs, which distance \
              cannot explain, a shared port can."
         ),
-        By::Contention => {
-            let (within, beside) = level.contention.unwrap_or((f64::NAN, f64::NAN));
-            format!(
-                "{groups}: work beside each other takes {within:.2} times as long, beside others \
-                 {beside:.2} times; {inside} within."
-            )
-        }
+        By::Contention => level.contention.map_or_else(
+            || format!("{groups}: {inside} within, and work beside each other is slow."),
+            |(within, beside)| {
+                format!(
+                    "{groups}: work beside each other takes {within:.2} times as long, beside \
+                     others {beside:.2} times; {inside} within."
+                )
+            },
+        ),
         By::Gap => {
             let (own, all) = (level.supporters, level.asked);
             let members = if kind == LevelKind::Smt {
