@@ -4,9 +4,8 @@ use super::LevelKind;
 use super::figures::{Logs, count, median, quantile};
 use super::search::{By, Found};
 
-/// A gap of this ratio halves the doubt. Levels of machines in the corpus that
-/// were found in parts of them (guests of 4 to 32 CPUs) were exact as often as
-/// this says, see `docs/wiring.md`.
+/// A gap of this ratio halves the doubt: it is the smallest that counts as a
+/// level at all (`cut`), and the smallest real one, 1.21, then has 0.7.
 const HALVING: f64 = 1.12;
 /// What a model that cannot be checked against a second matrix is worth.
 const MODEL: f64 = 0.9;
