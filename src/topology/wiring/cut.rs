@@ -12,7 +12,7 @@ use super::linkage::Tree;
 /// apart (SMT to LLC on Zen 3: 7.7 to 15.5 ns, 2.0; LLC to LLC on Zen 2: 43 to
 /// 82 ns, 1.9; Power9 chips 550 to 720 ns, 1.3 and 1.5 on average), flat rings
 /// and meshes stay below 1.1 between neighbours.
-const RATIO: f64 = 1.28;
+const RATIO: f64 = 1.25;
 /// The smallest ratio where noise is small against it: Loongson 3A6000 has
 /// siblings at 31.9 and all others at 38.6 ns, 1.21, with a spread of 0.1 %.
 const FINE_RATIO: f64 = 1.12;
@@ -34,7 +34,7 @@ const TOLERATED: f64 = 0.1;
 const SLOW_MATES: f64 = 2.0;
 /// How far a level's last items may join it above its typical latency: a ring's
 /// opposite stops have 1.3 times the typical (63 ns to 46 on E5-2690).
-const WIDTH: f64 = 1.5;
+const WIDTH: f64 = 1.6;
 /// Cuts that are looked at, the widest gaps first. Machines have at most five
 /// levels; the rest is room for disturbed pairs.
 pub(super) const CUTS: usize = 24;

@@ -53,7 +53,7 @@ pub enum MatrixError {
     },
     /// A row longer or shorter than the others say.
     #[error(
-        "line {line}, column {column}: the row has {found} cells where {expected} are expected; is the file cut off?"
+        "line {line}, column {column}: the row has {found} cells and should have {expected}; is the file cut off?"
     )]
     Ragged {
         /// Line of the text.
@@ -239,52 +239,40 @@ fn check_lengths(rows: &[Row<'_>]) -> Result<(), MatrixError> {
             });
         }
     }
-    // A comma after the last cell opens one more, which stays empty.
-    let width = if rows.iter().all(|row| row.cells.last() == Some(&"")) && !is_triangle {
-        first - 1
-    } else {
-        first
-    };
-    let is_square = is_triangle || width == rows.len() || first == rows.len();
-    if is_square {
+    // A comma after the last cell opens one more, which stays empty. In a lower
+    // triangle without diagonal that is the column of a CPU whose row is lost.
+    let n = rows.len();
+    let widest = rows.iter().map(used).max().unwrap_or(0);
+    let is_square = first == n || (first == n + 1 && widest == n);
+    if is_square || is_triangle {
         return Ok(());
     }
     let last = &rows[rows.len() - 1];
-    if width < rows.len() {
+    if first < n {
         return Err(MatrixError::Ragged {
             line: last.line,
-            column: width + 1,
-            found: width,
-            expected: rows.len(),
+            column: first + 1,
+            found: first,
+            expected: n,
         });
     }
     Err(MatrixError::NotSquare {
         line: last.line,
-        rows: rows.len(),
-        columns: width,
+        rows: n,
+        columns: first,
     })
 }
 
-/// A triangle whose first row holds a figure: either the diagonal, or, since no
-/// CPU is farther from itself than from others, the row of CPU 1 after one of
-/// CPU 0 that was left out.
+/// A triangle whose first row holds a figure, and every row ends with one above
+/// zero: no diagonal, since nothing is passed from a CPU to itself. CPU 0's
+/// empty row was left out.
 fn lacks_first_row(rows: &[Row<'_>]) -> bool {
-    if rows.len() < 2 || rows[0].cells.len() != 1 || rows[1].cells.len() != 2 {
-        return false;
-    }
-    let figure = |cell: &str| cell.parse::<f64>().ok().filter(|v| v.is_finite());
-    let ends = rows
-        .iter()
-        .map(|row| row.cells.last().and_then(|c| figure(c)));
-    let Some(mut ends) = ends.collect::<Option<Vec<f64>>>() else {
-        return false;
-    };
-    let inner = rows.iter().flat_map(|row| row.cells.iter().rev().skip(1));
-    let smallest = inner
-        .filter_map(|cell| figure(cell))
-        .fold(f64::INFINITY, f64::min);
-    ends.sort_by(f64::total_cmp);
-    ends[ends.len() / 2] >= smallest
+    let is_figure = |cell: &&str| cell.parse::<f64>().is_ok_and(|v| v.is_finite() && v > 0.0);
+    rows[0].cells.len() == 1
+        && rows.get(1).is_none_or(|row| row.cells.len() == 2)
+        && rows
+            .iter()
+            .all(|row| row.cells.last().is_some_and(is_figure))
 }
 
 fn unquoted(cell: &str) -> &str {
@@ -328,4 +316,75 @@ fn shortened(cell: &str) -> String {
     }
     let start: String = cell.chars().take(ENOUGH).collect();
     format!("{start}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Result<&str, &str>) {
+        let read = PairMatrix::from_csv(text);
+        let read = read
+            .map(|matrix| matrix.to_csv())
+            .map_err(|e| e.to_string());
+        match (read, expected) {
+            (Ok(read), Ok(expected)) => assert_eq!(read, expected, "{text:?}"),
+            (Err(error), Err(expected)) => {
+                assert!(error.contains(expected), "{text:?}: {error}");
+            }
+            (read, expected) => panic!("{text:?}: {read:?} instead of {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn squares_and_triangles_are_read() {
+        let three = Ok(",,\n5,,\n6,7,\n");
+        check(",,\n5,,\n6,7,\n", three);
+        check("0,,\n5,0,\n6,7,0\n", three);
+        check("0,5,6\n5,0,7\n6,7,0", three);
+        check(",5,6\n,,7\n,,\n", three);
+        check("1,9,6,\n5,1,8,\n6.5,7,1,\n", three);
+        check("\n5\n6,7\n", three);
+        check("5\n6,7\n", three);
+        check("0\n5,0\n6,7,0\n", three);
+        check("\n5,\n6,7,\n", three);
+        check("\u{feff},,\r\n\"5\",,\r\n \"6\" , 7 ,\r\n\r\n", three);
+        check(",\n36.6,\n", Ok(",\n36.6,\n"));
+        check("5\n", Ok(",\n5,\n"));
+    }
+
+    #[test]
+    fn everything_else_is_refused_by_its_place() {
+        check("", Err("no figure"));
+        check("\n,,\n", Err("no figure"));
+        check("0\n", Err("line 1: a matrix of one CPU"));
+        check("a,b\n1,2\n", Err("line 1, column 1: 'a' is not a number"));
+        check(
+            ",\n5 ns,\n",
+            Err("line 2, column 1: '5 ns' is not a number"),
+        );
+        check(",\n-5,\n", Err("line 2, column 1: -5 is not a latency"));
+        check(",\nNaN,\n", Err("line 2, column 1: NaN is not a latency"));
+        check(",\ninf,\n", Err("line 2, column 1: inf is not a latency"));
+        check(
+            ",,\n5,,\n6,,\n",
+            Err("line 3, column 2: the latency of CPUs 2 and 1"),
+        );
+        check(",,\n5,,\n6\n", Err("line 3, column 2: the row has 1 cells"));
+        check(
+            ",,\n5,,\n6,7,,\n",
+            Err("line 3, column 4: the row has 4 cells"),
+        );
+        check(
+            ",,,\n5,,,\n6,7,,\n",
+            Err("line 3: the matrix ends after 3 rows of 4"),
+        );
+        check(",,\n\n5,,\n6,7,\n", Err("line 2 is empty"));
+        check("1,2\n3,4\n5,6\n", Err("line 3, column 3"));
+        let large = ",".repeat(PairMatrix::MAX_CPUS) + "\n";
+        check(
+            &large.repeat(1030),
+            Err("line 1026: matrices of more than 1024"),
+        );
+    }
 }

@@ -56,14 +56,64 @@ pub(super) fn find(contention: &PairMatrix, rows: &[usize], logs: &Logs, step_ns
         }
     }
     let groups = Tree::of(&distances).groups_below(0.0);
+    let groups = rewired(trimmed(groups, &distances), &distances);
     let groups = believed(groups, &witness);
     if groups.iter().all(|group| group.len() == 1) {
         return Siblings::None;
     }
+    let found = describe(&groups, &distances, logs);
+    if !found.inside_ns.is_finite() {
+        return Siblings::Unknown;
+    }
     Siblings::Groups(Found {
-        contention: Some(ratios.typical(&groups)),
-        ..describe(&groups, &distances, logs)
+        contention: ratios.typical(&groups),
+        ..found
     })
+}
+
+/// Groups without those whom a single disturbed pair brought in: all cores of a
+/// machine with SMT have equally many threads, so that a group larger than the
+/// most common ones loses its weakest members.
+fn trimmed(mut groups: Vec<Vec<usize>>, distances: &Logs) -> Vec<Vec<usize>> {
+    let sizes = groups.iter().map(Vec::len).filter(|size| *size > 1);
+    let mut sizes: Vec<f64> = sizes.map(count).collect();
+    let usual = median(&mut sizes);
+    let mut out = Vec::new();
+    for group in &mut groups {
+        while count(group.len()) > usual {
+            let weakness = |item: &usize| {
+                let others = group.iter().filter(|other| *other != item);
+                others.map(|&other| distances.at(*item, other)).sum::<f64>()
+            };
+            let weakest = (0..group.len())
+                .max_by(|&a, &b| weakness(&group[a]).total_cmp(&weakness(&group[b])));
+            out.extend(weakest.map(|place| vec![group.remove(place)]));
+        }
+    }
+    groups.extend(out);
+    groups
+}
+
+/// Two rows alone beside a pair that a disturbance joined: where each of them
+/// goes with one of the pair, two pairs explain more than one.
+fn rewired(mut groups: Vec<Vec<usize>>, distances: &Logs) -> Vec<Vec<usize>> {
+    let goes = |a: usize, b: usize| distances.at(a, b) < 0.0;
+    while let Some((place, a, b)) = groups.iter().enumerate().find_map(|(place, pair)| {
+        let [p, q] = pair[..] else { return None };
+        let alone = |with: usize, but: usize| {
+            let rows = groups.iter().filter(|group| group.len() == 1);
+            rows.map(|group| group[0])
+                .find(|&row| row != but && goes(row, with))
+        };
+        let a = alone(p, usize::MAX)?;
+        Some((place, a, alone(q, a)?))
+    }) {
+        let (p, q) = (groups[place][0], groups[place][1]);
+        groups[place] = vec![a.min(p), a.max(p)];
+        groups.retain(|group| *group != [a] && *group != [b]);
+        groups.push(vec![b.min(q), b.max(q)]);
+    }
+    groups
 }
 
 /// Groups, unless they look like disturbances: few, and of latencies that many
@@ -89,7 +139,7 @@ fn describe(groups: &[Vec<usize>], distances: &Logs, logs: &Logs) -> Found {
         {
             within.push(logs.at(i, j));
             asked += 1;
-            supporters += usize::from(distances.at(i, j) < PRIOR);
+            supporters += usize::from(distances.at(i, j) < 0.0);
         }
     }
     within.retain(|value| value.is_finite());
@@ -144,7 +194,7 @@ impl Ratios {
     }
 
     /// The median within groups and between them.
-    fn typical(&self, groups: &[Vec<usize>]) -> (f64, f64) {
+    fn typical(&self, groups: &[Vec<usize>]) -> Option<(f64, f64)> {
         let mut group_of = vec![0; self.size];
         for (number, group) in groups.iter().enumerate() {
             for &row in group {
@@ -162,7 +212,8 @@ impl Ratios {
                 }
             }
         }
-        (median(&mut within), median(&mut outside))
+        let typical = (median(&mut within), median(&mut outside));
+        (typical.0.is_finite() && typical.1.is_finite()).then_some(typical)
     }
 
     /// Pairs that stand out for both sides.

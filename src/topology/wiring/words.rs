@@ -4,9 +4,8 @@ use super::LevelKind;
 use super::figures::{Logs, count, median, quantile};
 use super::search::{By, Found};
 
-/// A gap of this ratio halves the doubt. Levels of machines in the corpus that
-/// were found in parts of them (guests of 4 to 32 CPUs) were exact as often as
-/// this says, see `docs/wiring.md`.
+/// A gap of this ratio halves the doubt: it is the smallest that counts as a
+/// level at all (`cut`), and the smallest real one, 1.21, then has 0.7.
 const HALVING: f64 = 1.12;
 /// What a model that cannot be checked against a second matrix is worth.
 const MODEL: f64 = 0.9;
@@ -38,13 +37,15 @@ pub(super) fn evidence(level: &Found, kind: LevelKind) -> String {
             "{groups}: {inside} between mates but {outside} to all other CPUs, which distance \
              cannot explain, a shared port can."
         ),
-        By::Contention => {
-            let (within, beside) = level.contention.unwrap_or((f64::NAN, f64::NAN));
-            format!(
-                "{groups}: work beside each other takes {within:.2} times as long, beside others \
-                 {beside:.2} times; {inside} within."
-            )
-        }
+        By::Contention => level.contention.map_or_else(
+            || format!("{groups}: {inside} within, and work beside each other is slow."),
+            |(within, beside)| {
+                format!(
+                    "{groups}: work beside each other takes {within:.2} times as long, beside \
+                     others {beside:.2} times; {inside} within."
+                )
+            },
+        ),
         By::Gap => {
             let (own, all) = (level.supporters, level.asked);
             let members = if kind == LevelKind::Smt {
