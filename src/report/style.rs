@@ -61,12 +61,6 @@ impl Palette {
         self.paint(Ansi256Color(BLACK).on(background), text)
     }
 
-    /// Is there colour at all?
-    #[must_use]
-    pub const fn is_colored(self) -> bool {
-        self.is_colored
-    }
-
     fn paint(self, style: Style, text: &str) -> String {
         if self.is_colored {
             format!("{style}{text}{style:#}")

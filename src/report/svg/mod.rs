@@ -16,7 +16,7 @@ use matrix::MatrixDrawing;
 use super::markup::escape;
 use super::measured::level_noun;
 use super::style::{nanoseconds, round_size, visible};
-use crate::record::{Contradiction, Measured, TopologyRecord};
+use crate::record::{Agreement, Contradiction, Measured, TopologyRecord};
 use crate::stats::verdict::count;
 use crate::topology::{CacheType, CpuSet, Topology};
 
@@ -186,7 +186,10 @@ impl Page {
 
     fn measured(&mut self, measured: &Measured, matrix: Option<&MatrixDrawing>) {
         self.y += 8.0;
-        self.section("As measured: one-way time of a cache line between two CPUs");
+        self.section(match matrix {
+            Some(_) => "As measured: one-way time of a cache line between two CPUs",
+            None => "As measured",
+        });
         let top = self.y;
         let mut bottom = top;
         let mut left = MARGIN;
@@ -206,42 +209,51 @@ impl Page {
     }
 
     fn findings(&mut self, measured: &Measured, x: f64, limit: f64) {
-        self.lines(x, limit, 14.0, "strong", "Levels found");
-        if let Some(reason) = &measured.cannot_tell {
-            self.lines(x, limit, 12.5, "on", reason);
+        if !measured.verdicts.is_empty() {
+            self.lines(x, limit, 14.0, "strong", "Reported against measured");
+            for verdict in &measured.verdicts {
+                let (mark, class, word) = match verdict.verdict {
+                    Agreement::Agrees => ("✓", "on", "agrees"),
+                    Agreement::Contradicted => ("✗", "alarm", "contradicted"),
+                    Agreement::CannotTell => ("?", "faint", "cannot tell"),
+                };
+                let line = format!("{mark} {}: {word}", level_noun(&verdict.level));
+                self.lines(x, limit, 12.5, class, &line);
+            }
+            self.y += 8.0;
         }
-        if measured.flat {
-            self.lines(
-                x,
-                limit,
-                12.5,
-                "on",
-                "None: each CPU reaches any other alike.",
-            );
-        }
-        for level in &measured.levels {
-            self.y += 4.0;
-            let outside = level
-                .outside_ns
-                .map_or_else(String::new, |ns| format!(", {} outside", nanoseconds(ns)));
-            let name = format!(
-                "{}: {}",
-                level_noun(&level.kind),
-                count(level.groups.len(), "group")
-            );
-            self.lines(x, limit, 12.5, "on", &name);
-            let figures = format!(
-                "{} within{outside}; confidence {:.2}",
-                nanoseconds(level.inside_ns),
-                level.confidence
-            );
-            self.lines(x, limit, 12.5, "faint", &figures);
-        }
+        self.levels(measured, x, limit);
         if let Some(drift) = &measured.drift {
             self.y += 8.0;
             self.lines(x, limit, 14.0, "strong", "Watched");
             let class = if drift.changes > 0 { "alarm" } else { "on" };
             self.lines(x, limit, 12.5, class, &drift.sentence);
+        }
+    }
+
+    fn levels(&mut self, measured: &Measured, x: f64, limit: f64) {
+        self.lines(x, limit, 14.0, "strong", "Levels found");
+        if let Some(reason) = &measured.cannot_tell {
+            self.lines(x, limit, 12.5, "on", reason);
+        }
+        if measured.flat {
+            let line = "None: each CPU reaches any other alike.";
+            self.lines(x, limit, 12.5, "on", line);
+        }
+        for level in &measured.levels {
+            let name = format!(
+                "{}: {} (confidence {:.2})",
+                level_noun(&level.kind),
+                count(level.groups.len(), "group"),
+                level.confidence
+            );
+            self.lines(x, limit, 12.5, "on", &name);
+            let outside = level
+                .outside_ns
+                .map_or_else(String::new, |ns| format!(", {} outside", nanoseconds(ns)));
+            let figures = format!("{} within{outside}", nanoseconds(level.inside_ns));
+            self.lines(x, limit, 12.5, "faint", &figures);
+            self.y += 3.0;
         }
     }
 

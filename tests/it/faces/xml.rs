@@ -9,7 +9,7 @@ use pinwise::topology::{Capture, CpuSet, Topology};
 use roxmltree::{Document, ParsingOptions};
 
 use super::fixture;
-use crate::support::{has_program, root, skipped, texts};
+use crate::support::{has_program, json, root, run, skipped, texts};
 
 const SYNTHETIC: [&str; 10] = [
     "pu:1",
@@ -330,5 +330,38 @@ fn contradictions_travel_with_the_file() {
     if has_hwloc("contradictions_travel_with_the_file") {
         let shown = File::new(&xml).ask("lstopo-no-graphics", &["-v", "--of", "console"]);
         assert!(shown.contains("PinwiseContradiction"), "{shown}");
+    }
+}
+
+#[test]
+fn drawings_come_from_the_command_line() {
+    let machine = [
+        "--machine",
+        "sim:package:2 [numa(memory=1GB)] l3:2 core:2 pu:2",
+    ];
+    let format = |name| [&machine[..], &["topology", "--format", name]].concat();
+    let (svg, err) = texts(&run(&format("svg")));
+    assert!(
+        svg.starts_with("<svg ") && svg.ends_with("</svg>\n"),
+        "{err}"
+    );
+    let file = File::new(&texts(&run(&format("xml"))).0);
+    let read = json(&[
+        "topology",
+        "--from",
+        file.path.to_str().unwrap(),
+        "--format",
+        "json",
+    ]);
+    let own = json(&format("json"));
+    for key in [
+        "counts",
+        "shape_hash",
+        "cpus",
+        "caches",
+        "numa_nodes",
+        "machine",
+    ] {
+        assert_eq!(read[key], own[key], "{key}");
     }
 }
