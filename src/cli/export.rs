@@ -1,5 +1,6 @@
 //! Files in and out, and `export`.
 
+use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -115,8 +116,18 @@ pub(super) fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// Longest file read: the largest captures and matrices have a few megabytes,
+/// and a device has no end.
+const LONGEST_FILE: u64 = 256 << 20;
+
 #[expect(clippy::disallowed_methods, reason = "cli reads what the user names")]
 pub(super) fn read_file(path: &Path) -> anyhow::Result<String> {
-    let bytes = std::fs::read(path)?;
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?
+        .take(LONGEST_FILE + 1)
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LONGEST_FILE {
+        anyhow::bail!("it is longer than {} MiB", LONGEST_FILE >> 20);
+    }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -14,6 +14,7 @@
 
 mod architecture;
 mod cli;
+mod damaged;
 mod docs;
 mod faces;
 mod ladder;
