@@ -39,7 +39,10 @@ impl Stage {
         std::fs::write(stage.path("big.tar"), "a").unwrap();
         std::fs::write(stage.path("machine.xml"), HWLOC_XML).unwrap();
         let readme = read("README.md");
-        for (name, text) in ["machine.toml", "liar.toml"].iter().zip(blocks(&readme, "toml")) {
+        for (name, text) in ["machine.toml", "liar.toml"]
+            .iter()
+            .zip(blocks(&readme, "toml"))
+        {
             std::fs::write(stage.path(name), text).unwrap();
         }
         std::fs::write(stage.path("matrix.csv"), ",\n30,\n100,100,\n100,100,30,\n").unwrap();
