@@ -45,7 +45,11 @@ impl Stage {
         {
             std::fs::write(stage.path(name), text).unwrap();
         }
-        std::fs::write(stage.path("matrix.csv"), ",\n30,\n100,100,\n100,100,30,\n").unwrap();
+        std::fs::write(
+            stage.path("matrix.csv"),
+            ",30,100,100\n30,,100,100\n100,100,,30\n100,100,30,\n",
+        )
+        .unwrap();
         for name in ["before", "after"] {
             let record = stage.run("pinwise topology --format json");
             std::fs::write(stage.path(&format!("{name}.json")), record).unwrap();

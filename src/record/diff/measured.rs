@@ -101,7 +101,7 @@ fn latencies(a: &Measured, b: &Measured) -> Vec<Difference> {
         .filter_map(|kind| {
             let (in_a, in_b) = (of_kind(a, kind)?.inside_ns, of_kind(b, kind)?.inside_ns);
             let ratio = in_b / in_a;
-            is_changed(ratio).then(|| {
+            is_changed(in_a, in_b).then(|| {
                 let sentence = format!(
                     "Within a {} a cache line takes {in_a:.1} ns in A and {in_b:.1} ns in B, {}.",
                     unit_noun(kind),
@@ -114,8 +114,10 @@ fn latencies(a: &Measured, b: &Measured) -> Vec<Difference> {
 }
 
 /// Never where a figure is missing or not a number.
-fn is_changed(ratio: f64) -> bool {
-    ratio.is_finite() && ratio > 0.0 && !(1.0 / CHANGED..=CHANGED).contains(&ratio)
+fn is_changed(a: f64, b: f64) -> bool {
+    // Differences of logarithms do not overflow, and are alike both ways.
+    let change = (b.ln() - a.ln()).abs();
+    change.is_finite() && change > CHANGED.ln()
 }
 
 fn times(ratio: f64) -> String {
@@ -135,7 +137,7 @@ fn has_changed(a: &Median, b: &Median) -> bool {
     let (Some(low_b), Some(high_b)) = (b.low, b.high) else {
         return false;
     };
-    (high_a < low_b || high_b < low_a) && is_changed(b.value / a.value)
+    (high_a < low_b || high_b < low_a) && is_changed(a.value, b.value)
 }
 
 /// A pair with its latency in A and in B, ns.

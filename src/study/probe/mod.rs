@@ -19,6 +19,7 @@ mod costs;
 mod drift;
 mod estimate;
 mod judge;
+mod leaders;
 mod memory;
 mod modes;
 mod pairs;
