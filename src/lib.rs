@@ -24,6 +24,7 @@
 )]
 
 pub mod cli;
+pub mod kernels;
 pub mod machine;
 pub mod placement;
 pub mod record;

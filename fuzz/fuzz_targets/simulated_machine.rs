@@ -1,6 +1,6 @@
 //! A simulated machine's TOML, after a NUL byte perhaps the series `s.csv` that
 //! stands beside it: refused with a reason, or a machine whose clock goes
-//! forward whatever its noise.
+//! forward whatever its noise, and whose probes find finite figures.
 
 #![no_main]
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use pinwise::machine::sim::SimulatedMachine;
-use pinwise::machine::{Machine, Output, Request};
+use pinwise::machine::{Machine, Output, Port, Probe, Request, Stream};
 use pinwise::placement::Placement;
 use pinwise::workload::{Command, Workload};
 
@@ -60,4 +60,32 @@ fn check(machine: &mut SimulatedMachine) {
         total += run.wall + cpu;
     }
     assert!(total < Duration::MAX);
+    probe(machine);
+}
+
+fn probe(machine: &mut SimulatedMachine) {
+    let (topology, _) = machine.topology().expect("simulated machines have one");
+    let a = topology.online.first().expect("a CPU");
+    let b = topology.online.last().expect("a CPU");
+    let port = Port::Spin;
+    let stream = Stream::Triad;
+    let cpus = topology.online.clone();
+    for probe in [
+        Probe::Transfer { a, b, home: Some(0) },
+        Probe::Contention { a, b, port },
+        Probe::PauseCycles { cpu: a },
+        Probe::Tick { cpu: b },
+        Probe::TimerStep { cpu: a },
+        Probe::Chase { cpu: b, bytes: 1 << 22, node: None },
+        Probe::Bandwidth { cpus, stream, bytes: 1 << 22, node: Some(0) },
+        Probe::FutexWake { waker: a, sleeper: b },
+    ] {
+        let before = machine.now();
+        let limit = Duration::from_millis(2);
+        let made = machine.probe(&[probe], 20, limit).expect("simulated probes do not break");
+        let values = &made[0].values;
+        assert!(values.len() <= 20);
+        assert!(values.iter().all(|value| value.is_finite() && *value >= 0.0));
+        assert!(machine.now() >= before && machine.now() - before < 2 * limit);
+    }
 }

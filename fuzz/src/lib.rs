@@ -45,10 +45,24 @@ pub fn check_topology(topology: &Topology, warnings: &[String]) {
     check_tree(topology);
     let record = TopologyRecord::new(topology, warnings);
     assert_eq!(through_json(&record, TOPOLOGY_SCHEMA), record);
-    check_shown(&report::topology(topology, &record, Palette::default()));
+    check_topology_faces(topology, &record);
     for name in PLACEMENTS {
         let placement: Placement = name.parse().expect("a placement of the list above");
         check_placement(&placement, topology);
+    }
+}
+
+/// A machine is shown by every face without control characters, and read again
+/// from hwloc's XML with the same CPUs.
+pub fn check_topology_faces(topology: &Topology, record: &TopologyRecord) {
+    check_shown(&report::topology(topology, record, Palette::default()));
+    check_shown(&report::topology_svg(topology, record));
+    let xml = report::topology_xml(topology, record);
+    check_shown(&xml);
+    if !topology.online.is_empty() {
+        let (read, _) = Topology::from_hwloc_xml(&xml).expect("pinwise reads what it writes");
+        assert_eq!(read.online, topology.online);
+        assert_eq!(read.allowed, topology.allowed);
     }
 }
 

@@ -4,10 +4,14 @@
 //! Nothing is interpreted here beyond the form of numbers, durations and
 //! shares; what needs the machine is resolved later.
 
+mod topology;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(super) use topology::{TopologyAction, TopologyArgs};
 
 use super::values::{parse_count, parse_duration, parse_margin, parse_share, parse_whole};
 
@@ -94,6 +98,11 @@ pub enum Format {
     Text,
     /// Exactly the stored record.
     Json,
+    /// `topology` only: a drawing of the machine and its latency matrix.
+    Svg,
+    /// `topology` only: hwloc 2 XML, with what was measured as groups and
+    /// distances.
+    Xml,
 }
 
 /// When to use colour.
@@ -135,26 +144,6 @@ is changed.")]
     /// Write man pages, completions or the command-line reference
     #[command(hide = true)]
     Generate(GenerateArgs),
-}
-
-/// `pinwise topology`
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  pinwise topology
-  pinwise topology --explain one-per-core
-  pinwise topology --from machine.xml --format json
-  pinwise --machine 'sim:package:2 l3:2 core:4 pu:2' topology")]
-pub struct TopologyArgs {
-    /// Read a machine from hwloc 2 XML, from a folder with its sys and proc,
-    /// or from a file written by --save
-    #[arg(long, value_name = "PATH")]
-    pub from: Option<PathBuf>,
-    /// Say what a placement stands for here and what other tools call it
-    #[arg(long, value_name = "PLACEMENT")]
-    pub explain: Option<String>,
-    /// Save what was read of this machine to a file that --from takes
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "explain"])]
-    pub save: Option<PathBuf>,
 }
 
 /// How long, how precise, how often: shared by all experiments.

@@ -4,12 +4,14 @@ use super::args::{AaArgs, CompareArgs, Global, ResultArgs};
 use super::terminal::Terminal;
 use super::watch::Watch;
 use super::{Exit, export, open_machine, open_store, plan};
+use crate::machine::linux::boot_id;
 use crate::machine::{Machine, MachineError};
-use crate::record::{Comparison, Stopped, VerdictKind};
+use crate::record::{Comparison, Stopped, TOPOLOGY_SCHEMA, TopologyRecord, VerdictKind};
 use crate::report;
 use crate::stats::verdict::percent;
 use crate::study::compare::{self, CompareError, Plan};
 use crate::study::noise;
+use crate::topology::Topology;
 
 pub(super) fn compare(
     global: &Global,
@@ -19,7 +21,9 @@ pub(super) fn compare(
     let seed = plan::seed(&args.experiment.effort);
     export::check_writable(&args.experiment.results)?;
     let mut machine = open_machine(global, seed, wants_counters(&args.metric))?;
-    let plan = match plan::compare(args, seed, machine.as_mut(), terminal) {
+    let spec = machine.label();
+    let known = |topology: &Topology| measured_before(global, topology, &spec);
+    let plan = match plan::compare(args, seed, machine.as_mut(), known, terminal) {
         Err(error) if is_interrupt(&error) => {
             terminal.warn("interrupted before the first run that counts; nothing was stored");
             return Ok(Exit::Interrupted);
@@ -37,6 +41,24 @@ pub(super) fn compare(
         Exit::Done => gates(&record, args, terminal),
         other => other,
     })
+}
+
+/// What `topology --measure` found on this machine since it booted: wirings of
+/// virtual machines change with a reboot or a migration. A store that cannot be
+/// read is told later, when the experiment is to be stored.
+fn measured_before(global: &Global, topology: &Topology, spec: &str) -> Option<TopologyRecord> {
+    let host = match spec {
+        "local" => topology.identity.hostname.as_deref().unwrap_or("unknown"),
+        simulated => simulated,
+    };
+    let store = open_store(global).ok()??;
+    let known = store.newest(TOPOLOGY_SCHEMA, host).ok()??.topology().ok()?;
+    let survey = &known.measured.as_ref()?.survey;
+    let is_this = survey.machine_spec == spec
+        && (spec != "local" || survey.boot_id == boot_id())
+        && known.shape_hash == format!("{:016x}", topology.shape_hash())
+        && known.allowed == topology.allowed.to_string();
+    is_this.then_some(known)
 }
 
 pub(super) fn aa(global: &Global, args: &AaArgs, terminal: &Terminal) -> anyhow::Result<Exit> {

@@ -1,8 +1,9 @@
 //! Files in and out, and `export`.
 
+use std::io::Read;
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 
 use super::Exit;
 use super::args::{ExportArgs, Global, ResultArgs};
@@ -16,14 +17,24 @@ pub(super) fn stored(
     args: &ExportArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let record = needed_store(global)?.load(&args.id)?.comparison()?;
+    let stored = needed_store(global)?.load(&args.id)?;
     let form = match &args.format {
         format if format.csv => Form::Csv,
         format if format.markdown => Form::Markdown,
         format if format.hyperfine => Form::Hyperfine,
         _ => Form::Json,
     };
-    let text = form.render(&record)?;
+    let text = if stored.is_topology() {
+        if form != Form::Json {
+            bail!(
+                "record {} is a machine, not an experiment: --json only (pinwise show {0} --format svg draws it)",
+                stored.entry.id
+            );
+        }
+        format!("{}\n", serde_json::to_string(&stored.topology()?)?)
+    } else {
+        form.render(&stored.comparison()?)?
+    };
     match &args.output {
         Some(path) => write_file(path, &text)?,
         None => terminal.print(&text)?,
@@ -32,7 +43,7 @@ pub(super) fn stored(
 }
 
 /// What a record can be written as.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Json,
     Csv,
@@ -105,8 +116,18 @@ pub(super) fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// Longest file read: the largest captures and matrices have a few megabytes,
+/// and a device has no end.
+const LONGEST_FILE: u64 = 256 << 20;
+
 #[expect(clippy::disallowed_methods, reason = "cli reads what the user names")]
 pub(super) fn read_file(path: &Path) -> anyhow::Result<String> {
-    let bytes = std::fs::read(path)?;
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?
+        .take(LONGEST_FILE + 1)
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LONGEST_FILE {
+        anyhow::bail!("it is longer than {} MiB", LONGEST_FILE >> 20);
+    }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -1,8 +1,9 @@
 //! `history` and `show`: what was stored.
 
+use anyhow::bail;
 use serde_json::json;
 
-use super::args::{Global, HistoryArgs, ShowArgs};
+use super::args::{Format, Global, HistoryArgs, ShowArgs};
 use super::terminal::Terminal;
 use super::{Exit, open_store};
 use crate::report::{self, Line};
@@ -47,7 +48,18 @@ pub(super) fn history(
 
 pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let stored = needed_store(global)?.load(&args.id)?;
+    if stored.is_topology() {
+        let record = stored.topology()?;
+        super::topology::show(&record.to_topology(), &record, terminal)?;
+        return Ok(Exit::Done);
+    }
     let record = stored.comparison()?;
+    if matches!(terminal.format(), Format::Svg | Format::Xml) {
+        bail!(
+            "--format svg and xml draw machines; {} is an experiment (text or json)",
+            stored.entry.id
+        );
+    }
     if terminal.is_json() {
         terminal.print_json(&record)?;
     } else {

@@ -13,6 +13,7 @@ mod host;
 mod plan;
 mod progress;
 mod terminal;
+mod topology;
 mod values;
 mod watch;
 
@@ -28,7 +29,7 @@ use crate::machine::Machine;
 use crate::machine::linux::LinuxMachine;
 use crate::machine::sim::SimulatedMachine;
 use crate::store::{Location, Store};
-use args::{Command, Global};
+use args::{Command, Format, Global};
 use terminal::Terminal;
 
 /// Runs pinwise with these arguments, the program's name first.
@@ -38,6 +39,13 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Err(error) => return usage(&error),
     };
     let terminal = Terminal::new(&cli.global);
+    let is_drawing = matches!(cli.global.format, Format::Svg | Format::Xml);
+    if is_drawing && !matches!(cli.command, Command::Topology(_) | Command::Show(_)) {
+        terminal.error(
+            "--format svg and xml draw machines: only topology takes them (text or json here)",
+        );
+        return Exit::Error;
+    }
     match dispatch(cli, &terminal) {
         Ok(exit) => exit,
         Err(error) => {
@@ -80,7 +88,7 @@ fn usage(error: &clap::Error) -> Exit {
 fn dispatch(cli: Cli, terminal: &Terminal) -> anyhow::Result<Exit> {
     let global = &cli.global;
     match cli.command {
-        Command::Topology(args) => host::topology(global, &args, terminal),
+        Command::Topology(args) => topology::topology(global, &args, terminal),
         Command::Doctor => host::doctor(global, terminal),
         Command::Run(args) => host::run(global, &args, terminal),
         Command::Compare(args) => compare::compare(global, &args, terminal),

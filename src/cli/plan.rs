@@ -10,9 +10,11 @@ use super::values::parse_variable;
 use crate::machine::linux::{random_seed, time_of_day};
 use crate::machine::{Machine, Output, Request};
 use crate::placement::{Placement, Realised, defaults, merge_equivalent};
+use crate::record::TopologyRecord;
 use crate::stats::confirm::Score;
 use crate::stats::verdict::count;
 use crate::study::compare::{ArmPlan, Plan, RunFailure, Tuning};
+use crate::study::probe::advised;
 use crate::topology::Topology;
 use crate::workload::{Command, Metric, SuccessRule, Sweep, Workload};
 
@@ -36,6 +38,7 @@ pub(super) fn compare(
     args: &CompareArgs,
     seed: u64,
     machine: &mut dyn Machine,
+    known: impl FnOnce(&Topology) -> Option<TopologyRecord>,
     terminal: &Terminal,
 ) -> anyhow::Result<Plan> {
     let metric: Metric = args.metric.parse().context("--metric")?;
@@ -52,7 +55,15 @@ pub(super) fn compare(
         .iter()
         .map(|candidate| workload(&candidate.command, &args.experiment.workload))
         .collect::<anyhow::Result<_>>()?;
-    let placements = placements(args, &candidates, &workloads, &topology, machine, terminal)?;
+    let wanted = if !args.places.is_empty() {
+        named_placements(args)?
+    } else if candidates.len() > 1 {
+        vec![Placement::os_default()]
+    } else {
+        let threads = count_threads(&workloads[0], &topology, machine)?;
+        chosen_placements(threads, &topology, known(&topology).as_ref(), terminal)
+    };
+    let placements = realised(&wanted, &topology, terminal)?;
     let mut arms = arms(&candidates, &workloads, &placements);
     let baseline = baseline(args, &arms)?;
     if args.placebo {
@@ -114,6 +125,16 @@ pub(super) fn aa(
 
 /// A plan with a name and the time, and nothing else yet.
 fn named() -> Plan {
+    let (id, started) = name_and_time();
+    Plan {
+        id,
+        started,
+        ..Plan::default()
+    }
+}
+
+/// The name of a record that begins now, and when that is.
+pub(super) fn name_and_time() -> (String, String) {
     let started = time_of_day();
     let stamp: String = started
         .chars()
@@ -121,11 +142,8 @@ fn named() -> Plan {
         .take(14)
         .collect();
     let (date, time) = stamp.split_at_checked(8).unwrap_or((&stamp, ""));
-    Plan {
-        id: format!("{date}-{time}-{:08x}", random_seed() & 0xffff_ffff),
-        started,
-        ..Plan::default()
-    }
+    let id = format!("{date}-{time}-{:08x}", random_seed() & 0xffff_ffff);
+    (id, started)
 }
 
 fn tuning(effort: &EffortArgs) -> Tuning {
@@ -297,33 +315,47 @@ fn thread_variables(threads: usize) -> anyhow::Result<Vec<(String, String)>> {
     Ok(variables)
 }
 
-fn placements(
-    args: &CompareArgs,
-    candidates: &[Candidate],
-    workloads: &[Workload],
+fn named_placements(args: &CompareArgs) -> anyhow::Result<Vec<Placement>> {
+    let places = args.places.iter();
+    places
+        .map(|name| name.parse().context("--place"))
+        .collect::<anyhow::Result<_>>()
+}
+
+/// The placements that suit so many threads, in the light of what was measured
+/// of this machine since it booted.
+fn chosen_placements(
+    threads: Option<usize>,
     topology: &Topology,
-    machine: &mut dyn Machine,
+    known: Option<&TopologyRecord>,
+    terminal: &Terminal,
+) -> Vec<Placement> {
+    terminal.note(&format!(
+        "The program runs {}; trying the placements that suit it.",
+        match threads {
+            None => "too briefly to count its threads".to_owned(),
+            Some(1) => "1 thread".to_owned(),
+            Some(n) => format!("{n} threads"),
+        }
+    ));
+    let threads = Some(threads.unwrap_or(1));
+    let Some(known) = known else {
+        return defaults(topology, threads);
+    };
+    let advice = advised(topology, threads, known);
+    for note in &advice.notes {
+        terminal.note(note);
+    }
+    advice.placements
+}
+
+/// Placements as CPUs of this machine; those that stand for the same CPUs are
+/// merged, and it is said.
+fn realised(
+    wanted: &[Placement],
+    topology: &Topology,
     terminal: &Terminal,
 ) -> anyhow::Result<Vec<(Realised, Vec<String>)>> {
-    let wanted: Vec<Placement> = if !args.places.is_empty() {
-        args.places
-            .iter()
-            .map(|name| name.parse().context("--place"))
-            .collect::<anyhow::Result<_>>()?
-    } else if candidates.len() > 1 {
-        vec![Placement::os_default()]
-    } else {
-        let threads = count_threads(&workloads[0], topology, machine)?;
-        terminal.note(&format!(
-            "The program runs {}; trying the placements that suit it.",
-            match threads {
-                None => "too briefly to count its threads".to_owned(),
-                Some(1) => "1 thread".to_owned(),
-                Some(n) => format!("{n} threads"),
-            }
-        ));
-        defaults(topology, Some(threads.unwrap_or(1)))
-    };
     let realised: Vec<Realised> = wanted
         .iter()
         .map(|placement| placement.realise(topology).context("--place"))

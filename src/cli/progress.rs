@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::report::visible;
 use crate::stats::verdict::{duration, gain};
 use crate::study::compare::Progress;
+use crate::study::probe::Step;
 
 /// Steps of the bar.
 const STEPS: u32 = 1000;
@@ -35,6 +36,16 @@ impl ProgressLine {
     pub(super) fn show(&mut self, progress: &Progress<'_>) {
         self.bar.set_position(steps(progress.fraction));
         self.bar.set_message(message(progress));
+    }
+
+    /// A step of measuring the machine itself.
+    pub(super) fn show_step(&mut self, step: &Step) {
+        self.bar.set_position(steps(step.fraction));
+        self.bar.set_message(format!(
+            "measuring {} · at most {} left",
+            step.part,
+            duration(step.left)
+        ));
     }
 
     /// Prints something above the line.

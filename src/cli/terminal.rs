@@ -45,6 +45,10 @@ impl Terminal {
         self.palette
     }
 
+    pub(super) const fn format(self) -> Format {
+        self.format
+    }
+
     pub(super) fn is_json(self) -> bool {
         self.format == Format::Json
     }

@@ -6,10 +6,13 @@
 //! through the same code that users run.
 
 pub mod linux;
+pub mod probe;
 pub mod sim;
 
 use std::path::PathBuf;
 use std::time::Duration;
+
+pub use probe::{Batches, Port, Probe, Stream};
 
 use crate::placement::MemoryBinding;
 use crate::topology::{CpuSet, Topology, Warning};
@@ -48,6 +51,27 @@ pub trait Machine {
 
     /// CPU time used on the whole machine so far; `None` where not told.
     fn usage(&mut self) -> Option<Usage>;
+
+    /// Lets so much time pass.
+    ///
+    /// # Errors
+    /// [`MachineError::Interrupted`] where the user interrupts.
+    fn wait(&mut self, time: Duration) -> Result<(), MachineError>;
+
+    /// Makes these probes, all at the same time, until each has so many good
+    /// batches or `limit` has passed. They must not share a CPU. The answer
+    /// has one entry per probe, in order.
+    ///
+    /// # Errors
+    /// [`MachineError`] where threads cannot be started or placed, or the user
+    /// interrupted. A probe that this machine cannot make is no error: see
+    /// [`Batches::unavailable`].
+    fn probe(
+        &mut self,
+        probes: &[Probe],
+        batches: usize,
+        limit: Duration,
+    ) -> Result<Vec<Batches>, MachineError>;
 }
 
 /// What becomes of the command's output.

@@ -6,7 +6,10 @@
 //! `docs/records.md` describes them field by field.
 
 mod comparison;
+mod diff;
 mod finding;
+mod measured;
+mod replay;
 mod topology;
 
 pub use comparison::{
@@ -14,7 +17,15 @@ pub use comparison::{
     MetricRecord, Phase, PlacementRecord, PlanRecord, RunRecord, Spread, Stopped, TotalsRecord,
     VerdictKind, VerdictRecord, WorkloadRecord,
 };
+pub use diff::{Difference, TOPOLOGY_DIFF_SCHEMA, TopologyDiff};
 pub use finding::{DOCTOR_SCHEMA, Doctor, Finding, Severity};
+pub use measured::{
+    Agreement, BandwidthRecord, ClockRecord, Contradiction, DriftPair, DriftRecord, DriftState,
+    EffortRecord, HomeLatency, LadderPoint, LadderRecord, LevelVerdict, LoadedLatencyRecord,
+    Measured, MeasuredLevel, Median, Modes, PairRecord, PauseRecord, PlateauRecord,
+    SchedulingRecord, SurveyRecord,
+};
+pub use replay::{REPLAY_SCHEMA, ReplayRecord};
 pub use topology::{
     CacheRecord, CountsRecord, CpuRecord, KindRecord, MachineRecord, NodeRecord, QuotaRecord,
     RestrictionRecord, TOPOLOGY_SCHEMA, TopologyRecord,

@@ -2,7 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::topology::{Counts, CpuSet, Identity, Topology, Warning};
+use super::measured::{Agreement, Contradiction, Measured};
+use crate::topology::{
+    Cache, CacheType, Counts, CpuFacts, CpuSet, Facts, Identity, KindFacts, NodeFacts, Quota,
+    Restriction, Topology, Warning,
+};
 
 /// Schema of [`TopologyRecord`].
 pub const TOPOLOGY_SCHEMA: &str = "pinwise.topology/1";
@@ -35,9 +39,9 @@ pub struct TopologyRecord {
     /// The same for machines of the same shape.
     pub shape_hash: String,
     /// What probes found; `null` unless measured.
-    pub measured: Option<serde_json::Value>,
+    pub measured: Option<Box<Measured>>,
     /// Where measurement contradicts the system's report.
-    pub contradictions: Vec<serde_json::Value>,
+    pub contradictions: Vec<Contradiction>,
     /// What is odd about the system's report.
     pub warnings: Vec<String>,
 }
@@ -206,7 +210,147 @@ impl TopologyRecord {
     }
 }
 
+impl TopologyRecord {
+    /// The machine again. What the record does not hold (core ids of the
+    /// system, speeds of kinds) is not needed for it.
+    #[must_use]
+    pub fn to_topology(&self) -> Topology {
+        let list = |text: &String| CpuSet::parse_list(text).unwrap_or_default();
+        let sharing = |of: fn(&CpuRecord) -> Option<usize>, cpu: &CpuRecord| {
+            let unit = of(cpu)?;
+            let members = self.cpus.iter().filter(|other| of(other) == Some(unit));
+            Some(members.map(|other| other.cpu).collect::<CpuSet>())
+        };
+        let cpus = self.cpus.iter().map(|cpu| {
+            let facts = CpuFacts {
+                online: cpu.online,
+                core: sharing(|c| c.core, cpu),
+                package: sharing(|c| c.package, cpu),
+                core_id: None,
+            };
+            (cpu.cpu, facts)
+        });
+        let leaves = list(&self.allowed);
+        let mut restrictions: Vec<Restriction> = self
+            .restrictions
+            .iter()
+            .map(|r| Restriction {
+                by: r.by.clone(),
+                leaves: list(&r.leaves),
+            })
+            .collect();
+        if restrictions.is_empty() && self.allowed != self.online {
+            let by = "record".to_owned();
+            restrictions.push(Restriction { by, leaves });
+        }
+        let kind_facts = |(speed, kind): (usize, &KindRecord)| KindFacts {
+            cpus: list(&kind.cpus),
+            speed: speed as u64,
+        };
+        let facts = Facts {
+            identity: self.machine.to_identity(),
+            cpus: cpus.collect(),
+            caches: self
+                .caches
+                .iter()
+                .filter_map(CacheRecord::to_cache)
+                .collect(),
+            nodes: self
+                .numa_nodes
+                .iter()
+                .map(|node| NodeFacts {
+                    node: node.node,
+                    cpus: list(&node.cpus),
+                    memory_bytes: node.memory_bytes,
+                })
+                .collect(),
+            kinds: self.kinds.iter().enumerate().map(kind_facts).collect(),
+            restrictions,
+            allowed_nodes: Some(
+                self.numa_nodes
+                    .iter()
+                    .filter(|node| node.allowed)
+                    .map(|node| node.node)
+                    .collect(),
+            ),
+            quota: self.quota.as_ref().map(|quota| Quota {
+                cpus: quota.cpus,
+                source: quota.source.clone(),
+            }),
+        };
+        Topology::from_facts(facts).0
+    }
+
+    /// The name of the machine, as stores list it.
+    #[must_use]
+    pub fn host_name(&self) -> String {
+        let spec = self
+            .measured
+            .as_ref()
+            .map(|m| m.survey.machine_spec.as_str());
+        match spec {
+            Some(spec) if spec != "local" => spec.to_owned(),
+            _ => {
+                let name = self.machine.hostname.as_deref();
+                name.unwrap_or("unknown").to_owned()
+            }
+        }
+    }
+
+    /// What came of the measurement, in a sentence; empty where there was none.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let Some(measured) = &self.measured else {
+            return String::new();
+        };
+        let levels: Vec<&str> = self
+            .contradictions
+            .iter()
+            .map(|c| c.level.as_str())
+            .collect();
+        let count = |wanted| {
+            let verdicts = measured.verdicts.iter();
+            verdicts.filter(|v| v.verdict == wanted).count()
+        };
+        if levels.is_empty() {
+            return format!(
+                "The report holds: {} agree, {} cannot be told.",
+                count(Agreement::Agrees),
+                count(Agreement::CannotTell)
+            );
+        }
+        format!("The report is contradicted: {}.", levels.join(", "))
+    }
+}
+
+impl CacheRecord {
+    fn to_cache(&self) -> Option<Cache> {
+        let kinds = [CacheType::Data, CacheType::Instruction, CacheType::Unified];
+        Some(Cache {
+            level: self.level,
+            kind: kinds.into_iter().find(|kind| kind.name() == self.kind)?,
+            size_bytes: self.size_bytes,
+            cpus: CpuSet::parse_list(&self.cpus).ok()?,
+        })
+    }
+}
+
 impl MachineRecord {
+    fn to_identity(&self) -> Identity {
+        Identity {
+            hostname: self.hostname.clone(),
+            cpu_model: self.cpu_model.clone(),
+            vendor: self.vendor.clone(),
+            arch: self.arch.clone(),
+            kernel: self.kernel.clone(),
+            hypervisor: self.hypervisor.clone(),
+            family: self.cpu_family,
+            model: self.cpu_model_number,
+            stepping: self.cpu_stepping,
+            microcode: self.microcode.clone(),
+        }
+    }
+
     /// The record of a machine's names.
     #[must_use]
     pub fn new(identity: &Identity) -> Self {

@@ -1,5 +1,5 @@
-//! Records as people and other programs read them: text, CSV, Markdown and
-//! hyperfine's JSON.
+//! Records as people and other programs read them: text, CSV, Markdown, SVG,
+//! hyperfine's JSON and hwloc's XML.
 //!
 //! Pure functions from a record to a string. Nothing is computed here that is
 //! not in the record, nothing is printed, no file opened. Text fits 80
@@ -7,20 +7,31 @@
 //! and hosts with control characters made visible: they are hostile input.
 
 mod comparison;
+mod diff;
 mod doctor;
 mod export;
 mod history;
+mod markup;
+mod matrix;
+mod measured;
 mod placement;
 mod style;
+mod svg;
 mod topology;
+mod wiring;
+mod xml;
 
 pub use comparison::comparison;
+pub use diff::topology_diff;
 pub use doctor::doctor;
 pub use export::{csv, hyperfine, markdown};
 pub use history::{Line, history};
 pub use placement::explain;
 pub use style::{Palette, visible};
+pub use svg::topology_svg;
 pub use topology::topology;
+pub use wiring::replay;
+pub use xml::topology_xml;
 
 /// Columns that text fits into.
 pub const WIDTH: usize = 80;

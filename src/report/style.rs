@@ -1,9 +1,14 @@
 //! Colour, wrapping and numbers, the same for all texts.
 
-use anstyle::{AnsiColor, Effects, Style};
+use anstyle::{Ansi256Color, AnsiColor, Effects, Style};
 use comfy_table::{Table, presets};
 
 use super::WIDTH;
+
+/// Backgrounds of a heat map, from cool to hot: green, sand, orange, red,
+/// purple of the 256-colour palette. Black reads well on all of them.
+const HEAT: [u8; 5] = [71, 186, 215, 203, 133];
+const BLACK: u8 = 16;
 
 /// The few ways in which text may stand out.
 #[derive(Debug, Clone, Copy, Default)]
@@ -46,6 +51,14 @@ impl Palette {
     #[must_use]
     pub fn faint(self, text: &str) -> String {
         self.paint(Style::new().effects(Effects::DIMMED), text)
+    }
+
+    /// A cell of a heat map: `class` counts from 0, the coolest, to `last`.
+    #[must_use]
+    pub fn heat(self, class: usize, last: usize, text: &str) -> String {
+        let place = (class * (HEAT.len() - 1)).checked_div(last).unwrap_or(0);
+        let background = Ansi256Color(HEAT[place.min(HEAT.len() - 1)]);
+        self.paint(Ansi256Color(BLACK).on(background), text)
     }
 
     fn paint(self, style: Style, text: &str) -> String {
@@ -96,6 +109,17 @@ pub(super) fn paragraph(first: &str, rest: &str, text: &str) -> String {
         })
         .collect();
     lines.join("\n")
+}
+
+/// Lines of at most so many characters, where words allow it. A number stays
+/// with its unit.
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let options =
+        textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation);
+    textwrap::wrap(&with_units_glued(&visible(text)), options)
+        .into_iter()
+        .map(|line| line.replace(GLUE, " "))
+        .collect()
 }
 
 /// A space that lines are not broken at: a private character, so that no-break
@@ -174,6 +198,17 @@ pub(super) fn seconds(value: f64) -> String {
     format!("{} {unit}", three_digits(scaled))
 }
 
+/// A time of the machine's own: `14.2 ns`, `1793 ns`, `25.3 µs`.
+pub(super) fn nanoseconds(value: f64) -> String {
+    if !value.is_finite() {
+        "–".to_owned()
+    } else if value.abs() < 1e4 {
+        format!("{} ns", three_digits(value))
+    } else {
+        seconds(value * 1e-9)
+    }
+}
+
 /// A value of a metric with its unit.
 pub(super) fn quantity(value: f64, unit: &str) -> String {
     match unit {
@@ -207,7 +242,20 @@ fn scaled(value: f64) -> String {
     three_digits(value)
 }
 
-fn three_digits(value: f64) -> String {
+/// A size with its digits that count: caches and memory come in round sizes.
+pub(super) fn round_size(value: u64) -> String {
+    let text = bytes(value as f64);
+    match text.split_once(' ') {
+        Some((number, unit)) if number.contains('.') => {
+            let number = number.trim_end_matches('0').trim_end_matches('.');
+            format!("{number} {unit}")
+        }
+        _ => text,
+    }
+}
+
+/// A value with three digits that count.
+pub(super) fn three_digits(value: f64) -> String {
     let size = value.abs();
     if size >= 99.95 {
         format!("{value:.0}")

@@ -1,7 +1,8 @@
-//! The machine as text: a summary, the tree with equal parts folded, and what
-//! is odd about it.
+//! The machine as text: a summary, the tree with equal parts folded, what is
+//! odd about it, and what was measured.
 
-use super::style::{Palette, bytes, cpu_noun, paragraph, visible};
+use super::measured;
+use super::style::{Palette, cpu_noun, paragraph, round_size, visible};
 use crate::record::TopologyRecord;
 use crate::topology::{Cache, CpuSet, Level, Node, NodeKind, Topology};
 
@@ -15,6 +16,7 @@ const LONGEST_LIST: usize = 40;
 pub fn topology(topology: &Topology, record: &TopologyRecord, palette: Palette) -> String {
     let mut text = heading(record, palette);
     text.push_str(&availability(record, palette));
+    text.push_str(&measured::alarm(record, palette));
     text.push('\n');
     draw(&topology.tree(), topology, "", &mut text);
     text.push_str(&memory_only_nodes(record));
@@ -23,6 +25,9 @@ pub fn topology(topology: &Topology, record: &TopologyRecord, palette: Palette) 
         for warning in &record.warnings {
             text.push_str(&format!("{}\n", paragraph("  ! ", "    ", warning)));
         }
+    }
+    if let Some(found) = &record.measured {
+        text.push_str(&measured::measured(found, palette));
     }
     text
 }
@@ -185,18 +190,6 @@ fn spaced(cpus: &CpuSet) -> String {
         return list.replace(',', ", ");
     }
     list
-}
-
-/// A size with its digits that count: caches and memory come in round sizes.
-fn round_size(value: u64) -> String {
-    let text = bytes(value as f64);
-    match text.split_once(' ') {
-        Some((number, unit)) if number.contains('.') => {
-            let number = number.trim_end_matches('0').trim_end_matches('.');
-            format!("{number} {unit}")
-        }
-        _ => text,
-    }
 }
 
 fn noun(kind: NodeKind) -> &'static str {

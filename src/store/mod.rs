@@ -12,7 +12,9 @@ use std::path::PathBuf;
 
 pub use sqlite::Store;
 
-use crate::record::{COMPARISON_SCHEMA, Comparison, RecordError, RunRecord};
+use crate::record::{
+    COMPARISON_SCHEMA, Comparison, RecordError, RunRecord, TOPOLOGY_SCHEMA, TopologyRecord,
+};
 
 /// Where records are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,6 +158,24 @@ pub struct Stored {
 }
 
 impl Stored {
+    /// Is this a machine, and no experiment?
+    #[must_use]
+    pub fn is_topology(&self) -> bool {
+        crate::record::SchemaName::parse(&self.entry.schema).map(|s| s.name)
+            == crate::record::SchemaName::parse(TOPOLOGY_SCHEMA).map(|s| s.name)
+    }
+
+    /// The machine that this is.
+    ///
+    /// # Errors
+    /// [`StoreError::Record`] where it is damaged, newer or no machine.
+    pub fn topology(&self) -> Result<TopologyRecord, StoreError> {
+        crate::record::read(&self.body, TOPOLOGY_SCHEMA).map_err(|reason| StoreError::Record {
+            id: self.entry.id.clone(),
+            reason,
+        })
+    }
+
     /// The comparison that this is. Of one that was killed, whole blocks
     /// count and the rest is kept beside them; it has no verdict.
     ///

@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, params};
 
 use super::journal::{self, Journal, Orphan};
 use super::{Entry, StoreError, Stored};
-use crate::record::{Comparison, RunRecord};
+use crate::record::{Comparison, RunRecord, TopologyRecord};
 
 /// How long to wait for another process's lock.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -90,6 +90,48 @@ impl Store {
         let journal = Journal::create(&self.path, &record.id).map_err(|e| self.cannot_write(&e))?;
         self.journal = Some(journal);
         Ok(())
+    }
+
+    /// Writes a machine that was measured.
+    ///
+    /// # Errors
+    /// [`StoreError`] where it cannot be written.
+    pub fn keep(&mut self, record: &TopologyRecord) -> Result<(), StoreError> {
+        let survey = record.measured.as_ref().map(|m| m.survey.clone());
+        let survey = survey.unwrap_or_default();
+        let body = serde_json::to_string(record).unwrap_or_default();
+        let row = params![
+            survey.id,
+            record.schema,
+            survey.started,
+            record.host_name(),
+            "topology --measure",
+            record.summary(),
+            true,
+            body
+        ];
+        self.write_row(row).map_err(|error| self.explain(&error))
+    }
+
+    /// The newest complete record of this schema and host.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store cannot be read.
+    pub fn newest(&self, schema: &str, host: &str) -> Result<Option<Stored>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM record WHERE schema = ?1 AND host = ?2 AND complete
+             ORDER BY time DESC, rowid DESC LIMIT 1"
+        );
+        let found = self
+            .connection
+            .query_row(&sql, [schema, host], with_body)
+            .optional()
+            .map_err(|error| self.explain(&error))?;
+        Ok(found.map(|(entry, body)| Stored {
+            entry,
+            body,
+            runs: Vec::new(),
+        }))
     }
 
     /// Adds a run that has just finished to the record begun last.
@@ -232,6 +274,19 @@ impl Store {
         } else {
             ""
         };
+        self.write_row(params![
+            record.id,
+            record.schema,
+            record.started,
+            record.host_name(),
+            record.title(),
+            verdict,
+            is_complete,
+            body
+        ])
+    }
+
+    fn write_row(&self, row: &[&dyn rusqlite::ToSql]) -> rusqlite::Result<()> {
         self.connection
             .prepare_cached(
                 "INSERT INTO record (id, schema, time, host, title, verdict, complete, body)
@@ -239,16 +294,7 @@ impl Store {
                  ON CONFLICT (id) DO UPDATE SET
                     verdict = excluded.verdict, complete = excluded.complete, body = excluded.body",
             )?
-            .execute(params![
-                record.id,
-                record.schema,
-                record.started,
-                record.host_name(),
-                record.title(),
-                verdict,
-                is_complete,
-                body
-            ])?;
+            .execute(row)?;
         Ok(())
     }
 
@@ -298,8 +344,6 @@ impl Store {
     }
 
     fn select_matching(&self, id: &str) -> rusqlite::Result<Vec<(Entry, String)>> {
-        const COLUMNS: &str = "id, schema, time, host, title, verdict, complete, body";
-        let with_body = |row: &Row<'_>| Ok((entry(row)?, row.get(7)?));
         if id == "last" {
             let sql =
                 format!("SELECT {COLUMNS} FROM record ORDER BY time DESC, rowid DESC LIMIT 1");
@@ -371,6 +415,13 @@ fn is_of_the_moment(error: &rusqlite::Error) -> bool {
                 | Code::SystemIoFailure
         )
     )
+}
+
+/// Columns of [`with_body`].
+const COLUMNS: &str = "id, schema, time, host, title, verdict, complete, body";
+
+fn with_body(row: &Row<'_>) -> rusqlite::Result<(Entry, String)> {
+    Ok((entry(row)?, row.get(7)?))
 }
 
 fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {

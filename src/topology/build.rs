@@ -143,20 +143,30 @@ fn smallest_node(topology: &Topology, id: usize) -> Option<usize> {
 
 /// Cores: the reported siblings, cut to online CPUs, and split where their
 /// core ids differ (the kernel calls both halves of an AMD Bulldozer module
-/// siblings, yet gives them two core ids).
+/// siblings, yet gives them two core ids). An id that is not known splits none.
 fn cores(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Vec<CpuSet> {
     let mut claims = Vec::new();
     for id in online.iter() {
-        let siblings = facts.cpus[&id].core.clone().unwrap_or_default();
+        let Some(siblings) = &facts.cpus[&id].core else {
+            continue;
+        };
         let own_core_id = facts.cpus[&id].core_id;
         let same: CpuSet = siblings
             .intersection(online)
             .iter()
-            .filter(|cpu| facts.cpus[cpu].core_id == own_core_id)
+            .filter(|cpu| match (facts.cpus[cpu].core_id, own_core_id) {
+                (Some(id), Some(own)) => id == own,
+                _ => true,
+            })
             .collect();
         claims.push((id, same.union(&CpuSet::single(id))));
     }
-    disjoint_units("core", claims, warnings)
+    let mut cores = disjoint_units("core", claims, warnings);
+    // Who says nothing is where others say, or alone.
+    let told: CpuSet = cores.iter().flat_map(CpuSet::iter).collect();
+    cores.extend(online.difference(&told).iter().map(CpuSet::single));
+    cores.sort_by_key(CpuSet::first);
+    cores
 }
 
 fn packages(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Vec<CpuSet> {
@@ -263,6 +273,16 @@ fn numa_nodes(facts: &Facts, online: &CpuSet, warnings: &mut Vec<Warning>) -> Ve
         })
         .collect();
     nodes.sort_by_key(|node| node.node);
+    nodes.dedup_by(|next, node| {
+        let is_repeated = next.node == node.node;
+        if is_repeated {
+            warnings.push(format!(
+                "NUMA node {} is described twice; the second, with CPUs {}, is ignored.",
+                node.node, next.cpus
+            ));
+        }
+        is_repeated
+    });
     if nodes.len() > MOST_NODES {
         warnings.push(format!(
             "{} NUMA nodes are more than any system has ({MOST_NODES}); all nodes are taken as one.",

@@ -83,13 +83,16 @@ impl Capture {
             })
     }
 
-    /// Numbered children such as `cpu0`, `cpu12` of a folder, ascending.
+    /// Numbered children such as `cpu0`, `cpu12` of a folder, ascending; names
+    /// that Linux would not give (`cpu07`, `cpu+7`) are none.
     #[must_use]
     pub fn numbered_children(&self, folder: &str, stem: &str) -> Vec<usize> {
-        let mut numbers: Vec<usize> = self
-            .children(folder)
-            .filter_map(|child| child.strip_prefix(stem)?.parse().ok())
-            .collect();
+        let number = |child: &str| -> Option<usize> {
+            let digits = child.strip_prefix(stem)?;
+            let number = digits.parse().ok()?;
+            (format!("{number}") == digits).then_some(number)
+        };
+        let mut numbers: Vec<usize> = self.children(folder).filter_map(number).collect();
         numbers.sort_unstable();
         numbers.dedup();
         numbers
@@ -200,13 +203,16 @@ mod tests {
             "a/cpu0/x",
             "a/cpu0/y",
             "a/cpu10/x",
+            "a/cpu07/x",
+            "a/cpu+8/x",
+            "a/cpu99999999999999999999/x",
             "ab/c",
             "a/on",
         ] {
             capture.insert(path, "1");
         }
         assert_eq!(capture.numbered_children("a", "cpu"), [0, 1, 10]);
-        assert_eq!(capture.children("a").count(), 4);
+        assert_eq!(capture.children("a").count(), 7);
     }
 
     #[test]

@@ -18,9 +18,12 @@ mod capture;
 mod cgroup;
 mod cpuset;
 mod identity;
+pub mod ladder;
+mod rewire;
 mod synthetic;
 mod sysfs;
 mod tree;
+pub mod wiring;
 mod xml;
 
 pub use build::{CpuFacts, Facts, KindFacts, NodeFacts};
@@ -251,7 +254,7 @@ impl Topology {
         let (facts, mut warnings) = sysfs::read(capture);
         let (topology, more) = Self::from_facts(facts);
         warnings.extend(more);
-        (topology, warnings)
+        (topology, at_most(warnings, MOST_WARNINGS))
     }
 
     /// Reads a synthetic description such as `package:2 l3:2 core:4 pu:2`.
@@ -270,7 +273,7 @@ impl Topology {
         let (facts, mut warnings) = xml::read(text)?;
         let (topology, more) = Self::from_facts(facts);
         warnings.extend(more);
-        Ok((topology, warnings))
+        Ok((topology, at_most(warnings, MOST_WARNINGS)))
     }
 
     /// The CPU with this number.
@@ -365,6 +368,19 @@ impl Topology {
     pub fn shape_hash(&self) -> u64 {
         self.tree().hash()
     }
+}
+
+/// A damaged report of a large machine is odd at every CPU: what is told must
+/// still be read by somebody.
+const MOST_WARNINGS: usize = 40;
+
+fn at_most(mut warnings: Vec<Warning>, most: usize) -> Vec<Warning> {
+    if warnings.len() > most {
+        let left_out = warnings.len() - most + 1;
+        warnings.truncate(most - 1);
+        warnings.push(format!("{left_out} more things are odd about this report."));
+    }
+    warnings
 }
 
 #[cfg(test)]

@@ -21,12 +21,14 @@ pub(super) fn read(capture: &Capture) -> (Facts, Vec<Warning>) {
     let online = reader.online(&present);
     let limits = cgroup::limits(capture, &mut reader.warnings);
     reader.check_for_unseen(&present, &limits.restrictions);
+    let cpus = present
+        .iter()
+        .map(|id| (id, reader.cpu(id, online.contains(id))))
+        .collect();
+    reader.tell_missing(&cpus);
     let facts = Facts {
         identity: identity::read(capture),
-        cpus: present
-            .iter()
-            .map(|id| (id, reader.cpu(id, online.contains(id))))
-            .collect(),
+        cpus,
         caches: reader.caches(&online),
         nodes: reader.nodes(),
         kinds: reader.kinds(&online),
@@ -37,18 +39,27 @@ pub(super) fn read(capture: &Capture) -> (Facts, Vec<Warning>) {
     (facts, reader.warnings)
 }
 
+/// Characters of a damaged file that a warning repeats.
+const LONGEST_SHOWN: usize = 40;
+
+type SetParser = fn(&str) -> Result<CpuSet, super::CpuSetError>;
+
 struct Reader<'a> {
     capture: &'a Capture,
     warnings: Vec<Warning>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     fn present(&mut self) -> CpuSet {
-        let listed: CpuSet = self
-            .capture
-            .numbered_children(CPU_DIR, "cpu")
-            .into_iter()
-            .collect();
+        let numbers = self.capture.numbered_children(CPU_DIR, "cpu");
+        let beyond = numbers.iter().filter(|&&id| id > CpuSet::MAX_CPU).count();
+        if beyond > 0 {
+            self.warnings.push(format!(
+                "CPUs with numbers above {} are left out; there are {beyond}.",
+                CpuSet::MAX_CPU
+            ));
+        }
+        let listed: CpuSet = numbers.into_iter().collect();
         if !listed.is_empty() {
             return listed;
         }
@@ -102,13 +113,11 @@ impl Reader<'_> {
         let dir = format!("{CPU_DIR}/cpu{id}/topology");
         let group = |reader: &mut Self, names: [&str; 4]| {
             let [mask, list, old_mask, old_list] = names.map(|name| format!("{dir}/{name}"));
-            let is_own = |set: &CpuSet| set.contains(id);
             reader
-                .mask(&mask)
-                .filter(is_own)
-                .or_else(|| reader.list(&list).filter(is_own))
-                .or_else(|| reader.mask(&old_mask).filter(is_own))
-                .or_else(|| reader.list(&old_list).filter(is_own))
+                .own(&mask, CpuSet::parse_mask, id)
+                .or_else(|| reader.own(&list, CpuSet::parse_list, id))
+                .or_else(|| reader.own(&old_mask, CpuSet::parse_mask, id))
+                .or_else(|| reader.own(&old_list, CpuSet::parse_list, id))
         };
         CpuFacts {
             online,
@@ -134,6 +143,30 @@ impl Reader<'_> {
         }
     }
 
+    /// What is missing and matters: units that are made up, or left out.
+    fn tell_missing(&mut self, cpus: &BTreeMap<usize, CpuFacts>) {
+        let without = |has: fn(&CpuFacts) -> bool| -> CpuSet {
+            let online = cpus.iter().filter(|(_, cpu)| cpu.online && !has(cpu));
+            online.map(|(&id, _)| id).collect()
+        };
+        let claims = cpus.values().filter_map(|cpu| cpu.core.as_ref());
+        let claimed: CpuSet = claims.flat_map(CpuSet::iter).collect();
+        let coreless = without(|cpu| cpu.core.is_some()).difference(&claimed);
+        // Where there is no folder of any CPU, that was told.
+        let is_listed = !self.capture.numbered_children(CPU_DIR, "cpu").is_empty();
+        if is_listed && !coreless.is_empty() {
+            self.warnings.push(format!(
+                "Nothing says who shares a core with CPUs {coreless}: each is taken as a core of its own."
+            ));
+        }
+        let homeless = without(|cpu| cpu.package.is_some());
+        if !homeless.is_empty() && cpus.values().any(|cpu| cpu.package.is_some()) {
+            self.warnings.push(format!(
+                "Nothing says in which package CPUs {homeless} are, unlike of others."
+            ));
+        }
+    }
+
     fn caches(&mut self, online: &CpuSet) -> Vec<Cache> {
         let mut seen = BTreeSet::new();
         let mut caches = Vec::new();
@@ -147,32 +180,42 @@ impl Reader<'_> {
                 }
             }
         }
+        let covered: CpuSet = caches.iter().flat_map(|cache| cache.cpus.iter()).collect();
+        let bare = online.difference(&covered);
+        if !covered.is_empty() && !bare.is_empty() {
+            self.warnings.push(format!(
+                "No cache is reported for CPUs {bare}, unlike for others."
+            ));
+        }
         caches
     }
 
     fn cache(&mut self, dir: &str, cpu: usize) -> Option<Cache> {
-        let level = u8::try_from(self.integer(&format!("{dir}/level"))?).ok()?;
-        let kind = match self.capture.text(&format!("{dir}/type"))? {
-            "Data" => CacheType::Data,
-            "Instruction" => CacheType::Instruction,
-            "Unified" => CacheType::Unified,
-            _ => return None,
+        let level = self.integer(&format!("{dir}/level"))?;
+        let kind = self.text(&format!("{dir}/type"))?;
+        let kind = match kind {
+            "Data" => Some(CacheType::Data),
+            "Instruction" => Some(CacheType::Instruction),
+            "Unified" => Some(CacheType::Unified),
+            _ => None,
+        };
+        let known = u8::try_from(level).ok().filter(|level| *level > 0);
+        let (Some(level), Some(kind)) = (known, kind) else {
+            self.warnings.push(format!(
+                "/{dir}: there is no cache of such a level or type; ignored."
+            ));
+            return None;
         };
         let cpus = self
-            .mask(&format!("{dir}/shared_cpu_map"))
-            .filter(|set| set.contains(cpu))
-            .or_else(|| self.list(&format!("{dir}/shared_cpu_list")))
-            .filter(|set| set.contains(cpu))
+            .own(&format!("{dir}/shared_cpu_map"), CpuSet::parse_mask, cpu)
+            .or_else(|| self.own(&format!("{dir}/shared_cpu_list"), CpuSet::parse_list, cpu))
             .unwrap_or_else(|| CpuSet::single(cpu));
-        let size_bytes = self
-            .capture
-            .text(&format!("{dir}/size"))
-            .and_then(parse_size)
-            .filter(|&bytes| bytes > 0);
         Some(Cache {
             level,
             kind,
-            size_bytes,
+            size_bytes: self
+                .parsed(&format!("{dir}/size"), parse_size, "a size")
+                .filter(|&bytes| bytes > 0),
             cpus,
         })
     }
@@ -191,10 +234,11 @@ impl Reader<'_> {
                         .mask(&format!("{dir}/cpumap"))
                         .or_else(|| self.list(&format!("{dir}/cpulist")))
                         .unwrap_or_default(),
-                    memory_bytes: self
-                        .capture
-                        .text(&format!("{dir}/meminfo"))
-                        .and_then(parse_mem_total),
+                    memory_bytes: self.parsed(
+                        &format!("{dir}/meminfo"),
+                        parse_mem_total,
+                        "memory in kB",
+                    ),
                 }
             })
             .collect();
@@ -312,6 +356,15 @@ impl Reader<'_> {
         speeds.iter().fold(0u64, |sum, &s| sum.saturating_add(s)) / count
     }
 
+    /// Content of a file; `None` where it is missing, empty or no text.
+    fn text(&mut self, path: &str) -> Option<&'a str> {
+        let text = self.capture.text(path);
+        if text.is_none() && self.capture.contains(path) {
+            self.warnings.push(format!("/{path}: no text; ignored."));
+        }
+        text.filter(|text| !text.is_empty())
+    }
+
     fn list(&mut self, path: &str) -> Option<CpuSet> {
         self.set(path, CpuSet::parse_list)
     }
@@ -320,12 +373,8 @@ impl Reader<'_> {
         self.set(path, CpuSet::parse_mask)
     }
 
-    fn set(
-        &mut self,
-        path: &str,
-        parse: fn(&str) -> Result<CpuSet, super::CpuSetError>,
-    ) -> Option<CpuSet> {
-        match parse(self.capture.text(path).filter(|text| !text.is_empty())?) {
+    fn set(&mut self, path: &str, parse: SetParser) -> Option<CpuSet> {
+        match parse(self.text(path)?) {
             Ok(set) => Some(set),
             Err(error) => {
                 self.warnings.push(format!("/{path}: {error}; ignored."));
@@ -334,16 +383,34 @@ impl Reader<'_> {
         }
     }
 
-    fn integer(&mut self, path: &str) -> Option<i64> {
-        let text = self.capture.text(path)?;
-        match text.parse() {
-            Ok(value) => Some(value),
-            Err(_) => {
-                self.warnings
-                    .push(format!("/{path}: '{text}' is not a number; ignored."));
-                None
-            }
+    /// A set of CPUs that must hold the one whose file it is.
+    fn own(&mut self, path: &str, parse: SetParser, cpu: usize) -> Option<CpuSet> {
+        let set = self.set(path, parse)?;
+        if set.contains(cpu) {
+            return Some(set);
         }
+        // Of a CPU that is switched off, the kernel leaves an empty one.
+        if !set.is_empty() {
+            self.warnings.push(format!(
+                "/{path}: CPUs {set} are without CPU {cpu} itself; ignored."
+            ));
+        }
+        None
+    }
+
+    fn integer(&mut self, path: &str) -> Option<i64> {
+        self.parsed(path, |text| text.parse().ok(), "a number")
+    }
+
+    fn parsed<T>(&mut self, path: &str, parse: fn(&str) -> Option<T>, noun: &str) -> Option<T> {
+        let text = self.text(path)?;
+        let parsed = parse(text);
+        if parsed.is_none() {
+            let start: String = text.chars().take(LONGEST_SHOWN).collect();
+            self.warnings
+                .push(format!("/{path}: '{start}' is not {noun}; ignored."));
+        }
+        parsed
     }
 }
 

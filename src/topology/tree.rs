@@ -19,11 +19,12 @@ pub enum NodeKind {
     Unit(Level),
 }
 
-/// A unit with the units inside it.
+/// A unit with the units inside it. Faces that show more than the levels
+/// (every cache, measured groups) bring a kind of their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Node {
+pub struct Node<K = NodeKind> {
     /// What it is.
-    pub kind: NodeKind,
+    pub kind: K,
     /// Its CPUs.
     pub cpus: CpuSet,
     /// Units directly inside it, by lowest CPU.
@@ -49,7 +50,9 @@ impl Node {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         })
     }
+}
 
+impl<K> Node<K> {
     /// Calls `visit` with every node and its depth, parents first.
     pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Self, usize)) {
         self.walk_from(0, visit);
@@ -61,51 +64,60 @@ impl Node {
             child.walk_from(depth + 1, visit);
         }
     }
+
+    /// Nests sets of CPUs below a root that holds all of `within`: a set stands
+    /// below the smallest that holds it, of equal ones the later below the
+    /// earlier. A set that overlaps another without lying inside it, that is
+    /// empty, or that reaches beyond `within` is left out.
+    #[must_use]
+    pub fn nest(root: K, within: CpuSet, mut units: Vec<(K, CpuSet)>) -> Self {
+        units.retain(|(_, set)| !set.is_empty() && set.is_subset(&within));
+        units.sort_by_key(|(_, set)| Reverse(set.len()));
+        // The smallest unit so far that holds each CPU, 0 for the root.
+        // Comparing each unit with its siblings instead took seconds for 8,000
+        // CPUs.
+        let mut smallest = vec![0; within.last().map_or(0, |last| last + 1)];
+        let mut placed: Vec<(usize, Self)> = Vec::new();
+        for (kind, cpus) in units {
+            let mut homes: Vec<usize> = cpus.iter().map(|cpu| smallest[cpu]).collect();
+            homes.dedup();
+            if let [home] = homes[..] {
+                for cpu in cpus.iter() {
+                    smallest[cpu] = placed.len() + 1;
+                }
+                placed.push((home, Self::childless(kind, cpus)));
+            }
+        }
+        assemble(Self::childless(root, within), placed)
+    }
+
+    const fn childless(kind: K, cpus: CpuSet) -> Self {
+        Self {
+            kind,
+            cpus,
+            children: Vec::new(),
+        }
+    }
 }
 
-/// The tree of the units of `topology`, each cut to the CPUs in `within`: a
-/// unit stands below the smallest that holds it. One that overlaps another
-/// without lying inside it is left out.
+/// The tree of the units of `topology`, each cut to the CPUs in `within`.
 pub(super) fn build(topology: &Topology, within: &CpuSet) -> Node {
     let cut = |level: Level| {
         let sets = topology.units(level);
         sets.into_iter()
             .map(move |set| (level, set.intersection(within)))
     };
-    let mut units: Vec<(Level, CpuSet)> = Level::ALL.into_iter().flat_map(cut).collect();
-    units.retain(|(_, set)| !set.is_empty());
-    // Larger sets first; equal sets in the order of the levels.
-    units.sort_by_cached_key(|(level, set)| (Reverse(set.len()), *level));
-    let root = Node {
-        kind: NodeKind::Machine,
-        cpus: within.clone(),
-        children: Vec::new(),
-    };
-    // The smallest unit so far that holds each CPU, 0 for the machine.
-    // Comparing each unit with its siblings instead took seconds for 8,000 CPUs.
-    let mut smallest = vec![0; within.last().map_or(0, |last| last + 1)];
-    let mut placed: Vec<(usize, Node)> = Vec::new();
-    for (level, cpus) in units {
-        let mut homes: Vec<usize> = cpus.iter().map(|cpu| smallest[cpu]).collect();
-        homes.dedup();
-        if let [home] = homes[..] {
-            for cpu in cpus.iter() {
-                smallest[cpu] = placed.len() + 1;
-            }
-            let node = Node {
-                kind: NodeKind::Unit(level),
-                cpus,
-                children: Vec::new(),
-            };
-            placed.push((home, node));
-        }
-    }
-    nest(root, placed)
+    // Equal sets nest in the order of the levels.
+    let units = Level::ALL
+        .into_iter()
+        .flat_map(cut)
+        .map(|(level, set)| (NodeKind::Unit(level), set));
+    Node::nest(NodeKind::Machine, within.clone(), units.collect())
 }
 
 /// Puts every unit into its home: 0 is the root, `n` the n-th of `placed`,
 /// which stands before all that belong into it.
-fn nest(mut root: Node, mut placed: Vec<(usize, Node)>) -> Node {
+fn assemble<K>(mut root: Node<K>, mut placed: Vec<(usize, Node<K>)>) -> Node<K> {
     while let Some((home, mut node)) = placed.pop() {
         node.children.sort_by_key(|child| child.cpus.first());
         match home.checked_sub(1) {

@@ -115,7 +115,10 @@ impl Import {
         let id = number(object, "os_index").and_then(|n| usize::try_from(n).ok());
         match id.or_else(|| cpus.first()) {
             Some(id) if id <= CpuSet::MAX_CPU => {
-                self.facts.cpus.entry(id).or_default().online = true;
+                let cpu = self.facts.cpus.entry(id).or_default();
+                if std::mem::replace(&mut cpu.online, true) {
+                    self.warnings.push(format!("CPU {id} is described twice."));
+                }
             }
             _ => self
                 .warnings
@@ -143,11 +146,12 @@ impl Import {
             vendor: text("CPUVendor"),
             arch: text("Architecture"),
             kernel: text("OSRelease"),
-            hypervisor: None,
+            // hwloc tells neither of these; pinwise does, in its own exports.
+            hypervisor: text("Hypervisor"),
             family: numeric("CPUFamilyNumber"),
             model: numeric("CPUModelNumber"),
             stepping: numeric("CPUStepping"),
-            microcode: None,
+            microcode: text("CPUMicrocode"),
         };
     }
 

@@ -7,13 +7,17 @@ use std::path::{Path, PathBuf};
 use crate::support::root;
 
 /// What each module may use of the others.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("topology", &[]),
     ("workload", &[]),
     ("stats", &[]),
     ("placement", &["topology"]),
     ("record", &["topology", "workload", "stats", "placement"]),
-    ("machine", &["topology", "workload", "stats", "placement"]),
+    ("kernels", &[]),
+    (
+        "machine",
+        &["topology", "workload", "stats", "placement", "kernels"],
+    ),
     ("store", &["record"]),
     (
         "study",
@@ -24,6 +28,7 @@ const ARROWS: [(&str, &[&str]); 10] = [
             "placement",
             "record",
             "machine",
+            "kernels",
         ],
     ),
     (

@@ -39,8 +39,22 @@ impl Stage {
         std::fs::write(stage.path("big.tar"), "a").unwrap();
         std::fs::write(stage.path("machine.xml"), HWLOC_XML).unwrap();
         let readme = read("README.md");
-        let machine = blocks(&readme, "toml").next().expect("a machine");
-        std::fs::write(stage.path("machine.toml"), machine).unwrap();
+        for (name, text) in ["machine.toml", "liar.toml"]
+            .iter()
+            .zip(blocks(&readme, "toml"))
+        {
+            std::fs::write(stage.path(name), text).unwrap();
+        }
+        std::fs::write(
+            stage.path("matrix.csv"),
+            ",30,100,100\n30,,100,100\n100,100,,30\n100,100,30,\n",
+        )
+        .unwrap();
+        for name in ["before", "after"] {
+            let record = stage.run("pinwise topology --format json");
+            std::fs::write(stage.path(&format!("{name}.json")), record).unwrap();
+            stage.run(&format!("pinwise topology --save {name}.capture"));
+        }
         // Something to show and export.
         stage.run("pinwise compare --machine sim:machine.toml --seed 1 -- prog");
         stage
@@ -86,6 +100,11 @@ fn blocks<'a>(text: &'a str, language: &'a str) -> impl Iterator<Item = &'a str>
 fn quick(line: &str) -> String {
     let line = line.split("  #").next().unwrap().trim();
     let line = line.split("   #").next().unwrap().trim();
+    let line = line.split(" > ").next().unwrap().trim();
+    if line.contains("--measure") && !line.contains("--machine") {
+        let line = line.replace("--watch 60s", "--watch 500ms");
+        return format!("{line} --wiring-only --budget 200ms");
+    }
     for command in ["compare", "aa"] {
         let named = format!("pinwise {command} ");
         if let Some(rest) = line.strip_prefix(&named)

@@ -144,6 +144,7 @@ fn snapshots_of_real_machines_agree_with_hwloc() {
             "{name} cannot be unpacked (is bzip2 there?)"
         );
         seen += 1;
+        crate::faces::xml::check_snapshot(name, unpacked.path());
         for (what, read) in read_counts(unpacked.path()) {
             let expected = row[&format!("x_{what}")].parse::<usize>().ok();
             let is_defined = DEFINITIONS.iter().any(|(n, w, _)| n == name && *w == what);

@@ -14,9 +14,14 @@
 
 mod architecture;
 mod cli;
+mod damaged;
 mod docs;
+mod faces;
+mod ladder;
 mod linux;
 mod machines;
+mod measure;
 mod method;
 mod replay;
 mod support;
+mod wiring;

@@ -26,7 +26,8 @@ Usage: cargo xtask COMMAND
   gen [--check]     write docs/cli.md, man pages and completions (or check docs)
   capture NAME      save this machine's topology as tests/data/machines/NAME
   bench [NAME…]     measure pinwise and its peers; writes docs/benchmarks.md
-                    (method, aa, harness, topology, record, kill, build)";
+                    (method, aa, harness, topology, pairs, memory, record,
+                    kill, build)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -10,6 +10,7 @@ mod guardian;
 mod host;
 mod hypervisor;
 mod output;
+mod probe;
 mod spawn;
 mod start;
 mod supervise;
@@ -21,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -36,7 +37,7 @@ use spawn::{Child, ChildPlan, Spawner};
 use start::{c_strings, locate, policy_mode, start_error};
 use usage::{Meter, OwnPeak, Throttle};
 
-use super::{End, Machine, MachineError, Output, Request, Run, Usage};
+use super::{Batches, End, Machine, MachineError, Output, Probe, Request, Run, Usage};
 use crate::placement::MemoryBinding;
 use crate::topology::{CpuSet, Topology, Warning};
 use crate::workload::{Command, Workload};
@@ -65,6 +66,8 @@ pub struct LinuxMachine {
     /// Processes that `--prepare` left running on purpose.
     helpers: BTreeSet<libc::pid_t>,
     mark: String,
+    /// Threads that probe; gone before a command runs.
+    prober: Option<probe::Prober>,
 }
 
 impl std::fmt::Debug for LinuxMachine {
@@ -119,6 +122,7 @@ impl LinuxMachine {
             disturbance: None,
             helpers: BTreeSet::new(),
             mark,
+            prober: None,
         })
     }
 
@@ -212,6 +216,7 @@ impl Machine for LinuxMachine {
         if self.take_pending_interrupt() {
             return Err(MachineError::Interrupted);
         }
+        self.prober = None;
         let workload = request.workload;
         let input = open_input(workload)?;
         let descriptors =
@@ -280,6 +285,7 @@ impl Machine for LinuxMachine {
         if self.take_pending_interrupt() {
             return Err(MachineError::Interrupted);
         }
+        self.prober = None;
         let descriptors = self
             .streams
             .prepare(None, &Output::Discard)
@@ -315,6 +321,38 @@ impl Machine for LinuxMachine {
 
     fn usage(&mut self) -> Option<Usage> {
         self.meter.usage()
+    }
+
+    fn wait(&mut self, time: Duration) -> Result<(), MachineError> {
+        let end = sys::monotonic() + time;
+        loop {
+            if self.take_pending_interrupt() {
+                return Err(MachineError::Interrupted);
+            }
+            let left = end.saturating_sub(sys::monotonic());
+            if left.is_zero() {
+                return Ok(());
+            }
+            sys::poll([self.signals.as_raw_fd()], Some(left));
+        }
+    }
+
+    fn probe(
+        &mut self,
+        probes: &[Probe],
+        batches: usize,
+        limit: Duration,
+    ) -> Result<Vec<Batches>, MachineError> {
+        if self.take_pending_interrupt() {
+            return Err(MachineError::Interrupted);
+        }
+        let mut prober = match self.prober.take() {
+            Some(prober) => prober,
+            None => probe::Prober::new()?,
+        };
+        let made = prober.make(probes, batches, limit, || self.take_pending_interrupt());
+        self.prober = Some(prober);
+        made
     }
 }
 
@@ -354,6 +392,15 @@ pub fn time_of_day() -> String {
 #[must_use]
 pub fn random_seed() -> u64 {
     sys::random_u64()
+}
+
+/// The kernel's random name for the time since it booted; `None` where it is
+/// not told.
+#[must_use]
+pub fn boot_id() -> Option<String> {
+    #[expect(clippy::disallowed_methods, reason = "the Edge reads /proc")]
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned()).filter(|id| !id.is_empty())
 }
 
 fn open_input(workload: &Workload) -> Result<Option<File>, MachineError> {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::series::{self, Series};
+use super::wiring::{Figures, Wiring};
 use crate::placement::Placement;
 use crate::topology::{CpuSet, Topology};
 
@@ -63,6 +64,9 @@ struct RawDescription {
     effects: BTreeMap<String, f64>,
     #[serde(default)]
     noise: RawNoise,
+    /// How it is really wired, and what probes find.
+    #[serde(default)]
+    wiring: Figures,
 }
 
 /// A command on the simulated machine.
@@ -197,6 +201,7 @@ pub(super) struct Description {
     fallback: SimWorkload,
     effects: Vec<(CpuSet, f64)>,
     pub(super) noise: NoiseParts,
+    pub(super) wiring: Wiring,
 }
 
 impl Description {
@@ -211,6 +216,7 @@ impl Description {
                 sd: Some(0.01),
                 ..RawNoise::default()
             },
+            wiring: Figures::default(),
         };
         Checker { path: "sim:" }.check(raw, None)
     }
@@ -221,7 +227,7 @@ impl Description {
         let raw = toml::from_str(&text).map_err(|error| DescriptionError::Toml {
             path: shown.clone(),
             line: error.span().map_or(1, |span| line_of(&text, span.start)),
-            reason: error.message().to_owned(),
+            reason: shortened(error.message()),
         })?;
         Checker { path: &shown }.check(raw, path.parent())
     }
@@ -245,7 +251,7 @@ impl Description {
     }
 }
 
-struct Checker<'a> {
+pub(super) struct Checker<'a> {
     path: &'a str,
 }
 
@@ -280,12 +286,14 @@ impl Checker<'_> {
             effects: BTreeMap::new(),
             resolved: Vec::new(),
         });
+        let wiring = raw.wiring.check(&topology, self)?;
         Ok(Description {
             topology,
             workloads,
             fallback,
             effects,
             noise: self.noise(raw.noise, folder)?,
+            wiring,
         })
     }
 
@@ -390,13 +398,32 @@ impl Checker<'_> {
         Err(self.bad(key, &format!("{value} must be above 0")))
     }
 
-    fn bad(&self, key: &str, reason: &str) -> DescriptionError {
+    pub(super) fn bad(&self, key: &str, reason: &str) -> DescriptionError {
         DescriptionError::Value {
             path: self.path.to_owned(),
             key: key.to_owned(),
             reason: reason.to_owned(),
         }
     }
+}
+
+/// A section may know dozens of keys: of many, only the nearest is named.
+fn shortened(message: &str) -> String {
+    const MOST_NAMED: usize = 10;
+    let Some((wrong, known)) = message.split_once(", expected one of ") else {
+        return message.to_owned();
+    };
+    let known: Vec<&str> = known.split(", ").collect();
+    if known.len() <= MOST_NAMED {
+        return message.to_owned();
+    }
+    let name = wrong.split('`').nth(1).unwrap_or(wrong);
+    let likeness = |key: &&str| strsim::jaro_winkler(name, key.trim_matches('`'));
+    let nearest = known
+        .iter()
+        .max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    let nearest = nearest.map_or("", |key| key);
+    format!("{wrong}; did you mean {nearest}?")
 }
 
 fn line_of(text: &str, offset: usize) -> usize {

@@ -9,6 +9,7 @@
 mod description;
 mod noise;
 mod series;
+mod wiring;
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,8 +20,9 @@ use rand_chacha::ChaCha8Rng;
 pub use description::DescriptionError;
 use description::{Description, SimWorkload};
 use noise::Noise;
+use wiring::Probing;
 
-use super::{End, Machine, MachineError, Output, Request, Run, Usage};
+use super::{Batches, End, Machine, MachineError, Output, Probe, Request, Run, Usage};
 use crate::topology::{Topology, Warning};
 use crate::workload::Command;
 
@@ -34,6 +36,7 @@ pub struct SimulatedMachine {
     label: String,
     description: Description,
     noise: Noise,
+    probing: Probing,
     chance: ChaCha8Rng,
     now_s: f64,
 }
@@ -62,6 +65,7 @@ impl SimulatedMachine {
         chance.set_stream(1);
         let noise = Noise::new(description.noise.clone(), &mut chance);
         Self {
+            probing: Probing::new(&description.wiring, seed),
             label,
             description,
             noise,
@@ -124,6 +128,20 @@ impl Machine for SimulatedMachine {
 
     fn usage(&mut self) -> Option<Usage> {
         None
+    }
+
+    fn wait(&mut self, time: Duration) -> Result<(), MachineError> {
+        self.now_s += time.as_secs_f64();
+        Ok(())
+    }
+
+    fn probe(
+        &mut self,
+        probes: &[Probe],
+        batches: usize,
+        limit: Duration,
+    ) -> Result<Vec<Batches>, MachineError> {
+        Ok(wiring::probe(self, probes, batches, limit))
     }
 }
 

@@ -116,12 +116,12 @@ impl Noise {
 
 /// A standard normal draw by inversion, so that one draw is one number of the
 /// generator.
-fn gaussian(chance: &mut impl Rng) -> f64 {
+pub(super) fn gaussian(chance: &mut impl Rng) -> f64 {
     let uniform: f64 = chance.random_range(f64::EPSILON..1.0);
     normal::upper_quantile(uniform)
 }
 
-fn exponential(mean: f64, chance: &mut impl Rng) -> f64 {
+pub(super) fn exponential(mean: f64, chance: &mut impl Rng) -> f64 {
     let uniform: f64 = chance.random_range(f64::EPSILON..1.0);
     -mean * uniform.ln()
 }

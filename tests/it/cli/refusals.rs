@@ -149,7 +149,12 @@ fn options_and_subcommands() {
         "compare --place -- prog",
         "compare prog argument",
         "compare --score best -- prog",
-        "--format xml topology",
+        "--format yaml topology",
+        "--format svg doctor",
+        "topology --watch 60s",
+        "topology --measure --from x.xml",
+        "topology replay missing.csv",
+        "topology diff missing.xml",
         "--color sometimes topology",
         "topology --from a --save b",
         "history --limit 0",
@@ -207,6 +212,15 @@ fn simulated_machines() {
         (
             "packed",
             "topology = \"pu:2\"\n[noise]\nseries = \"series.csv.xz\"\n",
+        ),
+        ("wiring", "topology = \"pu:2\"\n[wiring]\nsmt = 14\n"),
+        (
+            "other-cpus",
+            "topology = \"pu:2\"\n[wiring]\ntopology = \"pu:4\"\n",
+        ),
+        (
+            "state",
+            "topology = \"pu:2\"\n[[wiring.states]]\ntopology = \"pu:2\"\n",
         ),
     ];
     stage.write("series.csv", "wall,user\n0.1,0.1\nfast,0.1\n");

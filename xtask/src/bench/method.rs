@@ -8,7 +8,7 @@ use super::{Setting, library_benchmark};
 const REPLAYS: &str = "2000";
 
 pub(super) fn run(_: &Setting) -> Result<String> {
-    let tables = library_benchmark(&[REPLAYS])?;
+    let tables = library_benchmark("method", &[REPLAYS])?;
     Ok(section(&tables))
 }
 

@@ -8,10 +8,14 @@ mod aa;
 mod build;
 mod harness;
 mod kill;
+mod memory;
 mod method;
+mod pairs;
 mod process;
 mod record;
+mod scale;
 mod topology;
+mod wiring;
 
 use std::path::{Path, PathBuf};
 
@@ -31,11 +35,15 @@ struct Setting {
 type Benchmark = fn(&Setting) -> Result<String>;
 
 /// In the order of the document; each returns its section.
-const BENCHMARKS: [(&str, Benchmark); 7] = [
+const BENCHMARKS: [(&str, Benchmark); 11] = [
     ("method", method::run),
     ("aa", aa::run),
     ("harness", harness::run),
     ("topology", topology::run),
+    ("wiring", wiring::run),
+    ("scale", scale::run),
+    ("pairs", pairs::run),
+    ("memory", memory::run),
     ("record", record::run),
     ("kill", kill::run),
     ("build", build::run),
@@ -114,11 +122,11 @@ fn place(pinwise: &Path) -> Result<String> {
 }
 
 /// Builds and runs a benchmark of the library, returning what it prints.
-fn library_benchmark(arguments: &[&str]) -> Result<String> {
+fn library_benchmark(name: &str, arguments: &[&str]) -> Result<String> {
     step(&mut crate::programs::cargo(&[
-        "bench", "--locked", "--bench", "method", "--no-run",
+        "bench", "--locked", "--bench", name, "--no-run",
     ]))?;
     let mut command =
-        crate::programs::cargo(&["bench", "--locked", "--quiet", "--bench", "method", "--"]);
+        crate::programs::cargo(&["bench", "--locked", "--quiet", "--bench", name, "--"]);
     output(command.args(arguments))
 }

@@ -1,0 +1,83 @@
+//! What `pinwise topology` takes.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use crate::cli::values::{parse_duration, parse_whole};
+
+/// `pinwise topology`
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
+  pinwise topology
+  pinwise topology --measure
+  pinwise topology --measure --watch 60s --format json
+  pinwise topology --measure --format svg > machine.svg
+  pinwise topology --explain one-per-core
+  pinwise topology --from machine.xml --format json
+  pinwise --machine 'sim:package:2 l3:2 core:4 pu:2' topology"
+)]
+pub struct TopologyArgs {
+    /// Other uses.
+    #[command(subcommand)]
+    pub action: Option<TopologyAction>,
+    /// Measure how the CPUs are really wired, and say where the system's
+    /// report is wrong
+    #[arg(long, conflicts_with_all = ["from", "explain", "save"])]
+    pub measure: bool,
+    /// Time for measuring, such as 500ms, 10s [default: 10 s and 0.1 s for
+    /// every CPU, a minute at most]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "measure")]
+    pub budget: Option<Duration>,
+    /// Then repeat a few pairs for so long and say how often the wiring
+    /// changes
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "measure")]
+    pub watch: Option<Duration>,
+    /// Only pairs of CPUs: no caches, memory and costs
+    #[arg(long, requires = "measure")]
+    pub wiring_only: bool,
+    /// Seed of the pairs that are measured twice as a check [default: random]
+    #[arg(long, value_name = "SEED", value_parser = parse_whole::<u64>, requires = "measure")]
+    pub seed: Option<u64>,
+    /// Read a machine from hwloc 2 XML, from a folder with its sys and proc,
+    /// or from a file written by --save
+    #[arg(long, value_name = "PATH")]
+    pub from: Option<PathBuf>,
+    /// Say what a placement stands for here and what other tools call it
+    #[arg(long, value_name = "PLACEMENT")]
+    pub explain: Option<String>,
+    /// Save what was read of this machine to a file that --from takes
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "explain"])]
+    pub save: Option<PathBuf>,
+}
+
+/// Other uses of `pinwise topology`.
+#[derive(Debug, Subcommand)]
+pub enum TopologyAction {
+    /// Infer the wiring from a recorded latency matrix
+    #[command(after_help = "Examples:
+  pinwise topology replay matrix.csv
+  pinwise topology replay matrix.csv --format json
+
+The file is a square or lower-triangle CSV without header, one row per CPU, in
+nanoseconds; cells on the diagonal are ignored and may be empty.")]
+    Replay {
+        /// The matrix
+        file: PathBuf,
+    },
+    /// Say what differs between two machines, or one machine at two times
+    #[command(after_help = "Examples:
+  pinwise topology --save before.capture
+  pinwise topology diff before.capture after.capture
+
+Takes what --from takes, and JSON written by `topology --format json`.")]
+    Diff {
+        /// The first
+        a: PathBuf,
+        /// The second
+        b: PathBuf,
+    },
+}

@@ -1,0 +1,145 @@
+//! `topology`: the machine as it is reported, and where to find the rest.
+
+mod diff;
+mod measure;
+mod replay;
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+
+use super::args::{Format, Global, TopologyAction, TopologyArgs};
+use super::terminal::Terminal;
+use super::{Exit, export, simulated};
+use crate::machine::Machine;
+use crate::machine::linux::{self, capture_folder, capture_host};
+use crate::machine::sim::SimulatedMachine;
+use crate::placement::Placement;
+use crate::record::TopologyRecord;
+use crate::report;
+use crate::topology::{Capture, Topology, Warning};
+
+pub(super) fn topology(
+    global: &Global,
+    args: &TopologyArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    match &args.action {
+        Some(TopologyAction::Replay { file }) => return replay::replay(file, terminal),
+        Some(TopologyAction::Diff { a, b }) => return diff::diff(a, b, terminal),
+        None => {}
+    }
+    if args.measure {
+        return measure::measure(global, args, terminal);
+    }
+    if let Some(path) = &args.save {
+        let capture = capture_host()?;
+        export::write_file(path, &capture.to_text())?;
+        terminal.note(&format!(
+            "{} files saved to {}",
+            capture.len(),
+            path.display()
+        ));
+        return Ok(Exit::Done);
+    }
+    let (topology, warnings) = match &args.from {
+        Some(path) => read_from(path)?,
+        None => of_machine(global)?,
+    };
+    if let Some(name) = &args.explain {
+        return explain(name, &topology, terminal);
+    }
+    let record = TopologyRecord::new(&topology, &warnings);
+    show(&topology, &record, terminal)?;
+    Ok(Exit::Done)
+}
+
+/// Prints a machine in the format that was asked for.
+pub(super) fn show(
+    topology: &Topology,
+    record: &TopologyRecord,
+    terminal: &Terminal,
+) -> anyhow::Result<()> {
+    match terminal.format() {
+        Format::Json => terminal.print_json(record),
+        Format::Text => terminal.print(&report::topology(topology, record, terminal.palette())),
+        Format::Svg => terminal.print(&report::topology_svg(topology, record)),
+        Format::Xml => terminal.print(&report::topology_xml(topology, record)),
+    }
+}
+
+/// The machine named by `--machine`, without making it ready to run commands.
+fn of_machine(global: &Global) -> anyhow::Result<(Topology, Vec<Warning>)> {
+    if global.machine == "local" {
+        return Ok(linux::discover()?);
+    }
+    let mut machine = SimulatedMachine::open(simulated(global)?, 0).context("--machine")?;
+    Ok(machine.topology()?)
+}
+
+pub(super) fn read_from(path: &Path) -> anyhow::Result<(Topology, Vec<Warning>)> {
+    let text = match path.is_dir() {
+        true => None,
+        false => {
+            let named = || format!("--from {}", path.display());
+            Some(export::read_file(path).with_context(named)?)
+        }
+    };
+    read_machine("--from", path, text)
+}
+
+/// Reads a machine that an argument names: from the folder at `path`, or from
+/// the text of the file there.
+fn read_machine(
+    argument: &str,
+    path: &Path,
+    text: Option<String>,
+) -> anyhow::Result<(Topology, Vec<Warning>)> {
+    let named = format!("{argument} {}", path.display());
+    let Some(text) = text else {
+        let capture = capture_folder(path).with_context(|| argument.to_owned())?;
+        return non_empty(Topology::from_capture(&capture), &named);
+    };
+    if text.trim_start().starts_with('<') {
+        return Topology::from_hwloc_xml(&text).context(named);
+    }
+    let capture = Capture::from_text(&text)
+        .with_context(|| format!("{named}: neither hwloc XML nor a file written by --save"))?;
+    non_empty(Topology::from_capture(&capture), &named)
+}
+
+fn non_empty(
+    read: (Topology, Vec<Warning>),
+    named: &str,
+) -> anyhow::Result<(Topology, Vec<Warning>)> {
+    if read.0.online.is_empty() {
+        bail!("{named}: there is no usable CPU in it");
+    }
+    Ok(read)
+}
+
+fn explain(name: &str, topology: &Topology, terminal: &Terminal) -> anyhow::Result<Exit> {
+    let placement: Placement = name.parse().context("--explain")?;
+    let realised = placement.realise(topology).context("--explain")?;
+    if terminal.is_json() {
+        let equivalents: Vec<serde_json::Value> = crate::placement::equivalents(&realised)
+            .into_iter()
+            .map(|e| serde_json::json!({"tool": e.tool, "setting": e.setting, "note": e.note}))
+            .collect();
+        terminal.print_json(&serde_json::json!({
+            "placement": placement.to_string(),
+            "cpus": realised.cpus.to_string(),
+            "mask": realised.cpus.to_mask(),
+            "packages": realised.used.packages,
+            "numa_nodes": realised.used.numa_nodes,
+            "llcs": realised.used.llcs,
+            "cores": realised.used.cores,
+            "memory": realised.memory.as_ref().map(|memory| memory.policy.name()),
+            "memory_nodes": realised.memory.as_ref().map(|memory| &memory.nodes),
+            "equivalents": equivalents,
+        }))?;
+    } else {
+        terminal.print(&report::explain(&realised, terminal.palette()))?;
+    }
+    Ok(Exit::Done)
+}

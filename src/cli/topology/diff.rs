@@ -1,0 +1,44 @@
+//! `topology diff`: what changed between two captures.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+
+use super::read_machine;
+use crate::cli::args::Format;
+use crate::cli::terminal::Terminal;
+use crate::cli::{Exit, export};
+use crate::record::{self, TOPOLOGY_SCHEMA, TopologyDiff, TopologyRecord};
+use crate::report;
+
+pub(super) fn diff(a: &Path, b: &Path, terminal: &Terminal) -> anyhow::Result<Exit> {
+    if matches!(terminal.format(), Format::Svg | Format::Xml) {
+        bail!("--format svg and xml draw one machine: a diff is text or json");
+    }
+    let names = [a, b].map(|path| path.display().to_string());
+    let (of_a, of_b) = (record_of("A", a)?, record_of("B", b)?);
+    let found = TopologyDiff::between([&names[0], &names[1]], &of_a, &of_b);
+    if terminal.is_json() {
+        terminal.print_json(&found)?;
+    } else {
+        terminal.print(&report::topology_diff(&found, terminal.palette()))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// A machine as a record: read as one, or made from whatever `--from` takes.
+fn record_of(argument: &str, path: &Path) -> anyhow::Result<TopologyRecord> {
+    let named = || format!("{argument} {}", path.display());
+    let text = match path.is_dir() {
+        true => None,
+        false => Some(export::read_file(path).with_context(named)?),
+    };
+    if let Some(text) = text
+        .as_deref()
+        .filter(|text| text.trim_start().starts_with('{'))
+    {
+        return record::read(text, TOPOLOGY_SCHEMA).with_context(named);
+    }
+    let (topology, warnings) = read_machine(argument, path, text)?;
+    Ok(TopologyRecord::new(&topology, &warnings))
+}

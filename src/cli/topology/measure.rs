@@ -1,0 +1,66 @@
+//! `topology --measure`.
+
+use super::show;
+use crate::cli::args::{Global, TopologyArgs};
+use crate::cli::plan::name_and_time;
+use crate::cli::progress::ProgressLine;
+use crate::cli::terminal::Terminal;
+use crate::cli::{Exit, open_machine, open_store};
+use crate::machine::linux::{boot_id, random_seed};
+use crate::record::SurveyRecord;
+use crate::study::probe::{self, Observer, Plan, Step};
+
+/// The progress line, where there is a terminal.
+struct Watch {
+    line: Option<ProgressLine>,
+}
+
+impl Observer for Watch {
+    fn progress(&mut self, step: &Step) {
+        if let Some(line) = &mut self.line {
+            line.show_step(step);
+        }
+    }
+}
+
+pub(super) fn measure(
+    global: &Global,
+    args: &TopologyArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    let seed = args.seed.unwrap_or_else(|| random_seed() % 1_000_000_000);
+    let (id, started) = name_and_time();
+    let plan = Plan {
+        budget: args.budget,
+        watch: args.watch,
+        wiring_only: args.wiring_only,
+        survey: SurveyRecord {
+            id,
+            started,
+            boot_id: (global.machine == "local").then(boot_id).flatten(),
+            seed,
+            ..SurveyRecord::default()
+        },
+    };
+    let mut store = open_store(global)?;
+    let mut machine = open_machine(global, seed, false)?;
+    let mut watch = Watch {
+        line: terminal.shows_progress().then(ProgressLine::new),
+    };
+    let outcome = probe::measure(&plan, machine.as_mut(), &mut watch);
+    if let Some(line) = &mut watch.line {
+        line.finish();
+    }
+    let outcome = outcome?;
+    let stored = store.as_mut().map(|store| store.keep(&outcome.record));
+    show(&outcome.topology, &outcome.record, terminal)?;
+    if let Some(Err(error)) = stored {
+        terminal.error(&format!("{error}; the measurement above is complete"));
+        return Ok(Exit::Error);
+    }
+    if outcome.is_interrupted {
+        terminal.warn("interrupted: what was measured by then is shown");
+        return Ok(Exit::Interrupted);
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,33 @@
+//! `topology replay`: the inference on a recorded latency matrix.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+
+use crate::cli::args::Format;
+use crate::cli::terminal::Terminal;
+use crate::cli::{Exit, export};
+use crate::record::ReplayRecord;
+use crate::report;
+use crate::topology::wiring::{Evidence, PairMatrix, infer};
+
+pub(super) fn replay(file: &Path, terminal: &Terminal) -> anyhow::Result<Exit> {
+    if matches!(terminal.format(), Format::Svg | Format::Xml) {
+        bail!("--format: replay prints text or json; it has a matrix, but no machine to draw");
+    }
+    let shown = file.display();
+    let text = export::read_file(file).with_context(|| format!("topology replay {shown}"))?;
+    let matrix = PairMatrix::from_csv(&text).with_context(|| format!("topology replay {shown}"))?;
+    let cpus = matrix.len();
+    let wiring = infer(&Evidence {
+        latency_ns: matrix,
+        contention: None,
+    });
+    let record = ReplayRecord::new(cpus, &wiring);
+    if terminal.is_json() {
+        terminal.print_json(&record)?;
+    } else {
+        terminal.print(&report::replay(&record, terminal.palette()))?;
+    }
+    Ok(Exit::Done)
+}

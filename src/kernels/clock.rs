@@ -1,0 +1,232 @@
+//! The clock that probes are timed with: the CPU's counter where it runs at
+//! one rate for ever, otherwise the system's.
+//!
+//! A reading means something only beside another one of the same CPU: the
+//! counters of two CPUs need not agree.
+
+#![expect(
+    unsafe_code,
+    reason = "counters are read by instructions, the system's clock by libc"
+)]
+
+use std::mem::MaybeUninit;
+
+/// Where readings come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// x86's time-stamp counter, arm64's virtual counter.
+    Counter,
+    /// `CLOCK_MONOTONIC`, in nanoseconds.
+    System,
+}
+
+/// A clock whose rate is known.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    source: Source,
+    ns_per_tick: f64,
+}
+
+/// Long enough that reading the system's clock twice, some 50 ns each, errs by
+/// 1 in 20,000.
+const CALIBRATION_NS: u64 = 2_000_000;
+
+impl Clock {
+    /// The counter if this CPU has one of constant rate, its rate measured
+    /// against the system's clock for 2 ms; otherwise the system's clock.
+    #[must_use]
+    pub fn calibrate() -> Self {
+        if !counter_is_constant() {
+            return Self::system();
+        }
+        let ns_per_tick = tick_ns(CALIBRATION_NS);
+        if ns_per_tick.is_finite() && ns_per_tick > 0.0 {
+            Self {
+                source: Source::Counter,
+                ns_per_tick,
+            }
+        } else {
+            Self::system()
+        }
+    }
+
+    /// The system's clock.
+    #[must_use]
+    pub const fn system() -> Self {
+        Self {
+            source: Source::System,
+            ns_per_tick: 1.0,
+        }
+    }
+
+    /// Where readings come from.
+    #[must_use]
+    pub const fn source(&self) -> Source {
+        self.source
+    }
+
+    /// A reading, in ticks, taken after all earlier instructions.
+    #[inline(always)]
+    #[must_use]
+    pub fn ticks(&self) -> u64 {
+        match self.source {
+            Source::Counter => counter(),
+            Source::System => system_ns(),
+        }
+    }
+
+    /// Ticks as nanoseconds.
+    #[inline]
+    #[must_use]
+    pub fn ns(&self, ticks: u64) -> f64 {
+        ticks as f64 * self.ns_per_tick
+    }
+
+    /// Nanoseconds as ticks, rounded down.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "times of probes are positive and far below 2^63 ticks"
+    )]
+    pub fn ticks_in(&self, ns: f64) -> u64 {
+        (ns / self.ns_per_tick) as u64
+    }
+}
+
+/// Nanoseconds per tick of this CPU's counter, over so long a time.
+#[must_use]
+pub fn tick_ns(duration_ns: u64) -> f64 {
+    let (from_ns, from_ticks) = both();
+    let mut to = both();
+    while to.0 - from_ns < duration_ns {
+        to = both();
+    }
+    (to.0 - from_ns) as f64 / (to.1.wrapping_sub(from_ticks)) as f64
+}
+
+/// The system's clock and the counter at one moment. Of a few readings the
+/// tightest is taken, so that an interrupt between the two does not matter.
+fn both() -> (u64, u64) {
+    let read = || {
+        let before = counter();
+        let ns = system_ns();
+        let after = counter();
+        (after.wrapping_sub(before), ns, before)
+    };
+    let tightest = (0..4).map(|_| read()).min().unwrap_or_else(read);
+    (tightest.1, tightest.2 + tightest.0 / 2)
+}
+
+/// The smallest step that two readings in a row were apart, ticks, of so many.
+#[must_use]
+pub fn smallest_step(clock: &Clock, readings: usize) -> u64 {
+    let mut smallest = u64::MAX;
+    let mut last = clock.ticks();
+    for _ in 0..readings {
+        let now = clock.ticks();
+        let step = now.wrapping_sub(last);
+        if step > 0 {
+            smallest = smallest.min(step);
+        }
+        last = now;
+    }
+    smallest
+}
+
+/// `CLOCK_MONOTONIC`, nanoseconds since boot.
+#[must_use]
+pub fn system_ns() -> u64 {
+    let mut time = MaybeUninit::<libc::timespec>::zeroed();
+    // SAFETY: the pointer is valid for a timespec, of which all bit patterns
+    // are valid.
+    let time = unsafe {
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, time.as_mut_ptr());
+        time.assume_init()
+    };
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn counter() -> u64 {
+    use std::arch::x86_64::{_mm_lfence, _rdtsc};
+    // SAFETY: both instructions are in every x86-64 CPU; Linux forbids neither
+    // unless a process asks for it by prctl. LFENCE keeps the reading behind
+    // what it times.
+    unsafe {
+        _mm_lfence();
+        _rdtsc()
+    }
+}
+
+/// Leaf 0x80000007, EDX bit 8: the counter runs at one rate in all states.
+#[cfg(target_arch = "x86_64")]
+fn counter_is_constant() -> bool {
+    use std::arch::x86_64::__cpuid;
+    const POWER: u32 = 0x8000_0007;
+    let largest = __cpuid(0x8000_0000).eax;
+    largest >= POWER && __cpuid(POWER).edx & (1 << 8) != 0
+}
+
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+fn counter() -> u64 {
+    let ticks: u64;
+    // SAFETY: Linux lets user space read the virtual counter; ISB keeps the
+    // reading behind what it times.
+    unsafe {
+        std::arch::asm!(
+            "isb",
+            "mrs {ticks}, cntvct_el0",
+            ticks = out(reg) ticks,
+            options(nomem, nostack, preserves_flags)
+        );
+    }
+    ticks
+}
+
+/// The generic timer's rate is constant by its definition.
+#[cfg(target_arch = "aarch64")]
+fn counter_is_constant() -> bool {
+    true
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn counter() -> u64 {
+    system_ns()
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn counter_is_constant() -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_does_not_run_backwards_and_ticks_convert_both_ways() {
+        for clock in [Clock::calibrate(), Clock::system()] {
+            let from = clock.ticks();
+            let to = clock.ticks();
+            assert!(to >= from, "{clock:?}");
+            let there_and_back = clock.ns(clock.ticks_in(1e6));
+            assert!((there_and_back - 1e6).abs() < 1e3, "{there_and_back}");
+        }
+    }
+
+    #[test]
+    fn the_counter_agrees_with_the_system_s_clock() {
+        let clock = Clock::calibrate();
+        let (ns, ticks) = (system_ns(), clock.ticks());
+        while system_ns() < ns + 5_000_000 {}
+        let (passed, counted) = (system_ns() - ns, clock.ticks() - ticks);
+        // Being pushed off the CPU between two readings is at most as long as
+        // that lasted: a wide margin, but a wrong unit is a factor of 1000.
+        let ratio = clock.ns(counted) / passed as f64;
+        assert!((0.2..5.0).contains(&ratio), "{ratio}");
+    }
+}

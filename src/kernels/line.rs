@@ -1,0 +1,209 @@
+//! One cache line that two threads compare-and-swap in turn.
+//!
+//! Numbers on the line count up. Even ones are the leader's to swap, odd ones
+//! the follower's. A batch starts at a multiple of [`BATCH`], so that a
+//! follower that comes late, or was away for several batches, finds its place
+//! again from the line alone. Each side spins on the swap itself, without
+//! loading first: that is the transfer that locks make, and what
+//! core-to-core-latency times. A wait that is not answered ends.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::clock::Clock;
+use super::laps::Laps;
+
+/// The line, alone on two of 64 bytes: some prefetchers fetch lines in pairs.
+#[derive(Debug, Default)]
+#[repr(C, align(128))]
+pub struct Line(AtomicU64);
+
+/// Round trips that start a batch, untimed: they find out whether the other is
+/// there and bring its code and data near.
+const LEAD_IN: u64 = 8;
+/// Laps of a batch.
+const LAPS: usize = 8;
+/// Round trips of a lap.
+const TRIPS: u64 = 16;
+/// Distance between the first numbers of two batches, beyond what one counts.
+const BATCH: u64 = 1 << 12;
+/// The leader wants no more.
+const OVER: u64 = u64::MAX;
+/// Swaps that are tried before the clock is looked at.
+const TRIES: u32 = 512;
+
+/// Times of one batch.
+pub type Trips = Laps<LAPS>;
+
+/// One-way time of the line, ns: half a round trip.
+#[must_use]
+pub fn one_way_ns(trips: &Trips, clock: &Clock) -> f64 {
+    trips.total_ns(clock) / (2 * LAPS as u64 * TRIPS) as f64
+}
+
+/// What the follower found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Followed {
+    /// The leader wants no more.
+    Over,
+    /// Nothing came for as long as its patience lasts.
+    Alone,
+}
+
+impl Line {
+    /// Makes the line new, and its memory the calling CPU's where nobody has
+    /// touched it yet.
+    pub fn reset(&self) {
+        self.0.store(0, Ordering::Release);
+    }
+
+    /// The follower may go.
+    pub fn end(&self) {
+        self.0.store(OVER, Ordering::Release);
+    }
+
+    /// The leader's first part of a batch, numbered from 1: returns once the follower has
+    /// answered [`LEAD_IN`] times; false where it does not.
+    pub fn begin(&self, batch: u64, clock: &Clock, patience: u64) -> bool {
+        let first = batch * BATCH;
+        self.0.store(first, Ordering::Release);
+        (0..=LEAD_IN).all(|trip| self.swap(first + 2 * trip, clock, patience))
+    }
+
+    /// The leader's timed part, after [`Line::begin`]; `None` where the
+    /// follower went away.
+    pub fn lead(&self, batch: u64, clock: &Clock, patience: u64) -> Option<Trips> {
+        let mut next = batch * BATCH + 2 * LEAD_IN + 2;
+        let mut laps = [0; LAPS];
+        let mut last = clock.ticks();
+        for lap in &mut laps {
+            for _ in 0..TRIPS {
+                if !self.swap(next, clock, patience) {
+                    return None;
+                }
+                next += 2;
+            }
+            let now = clock.ticks();
+            *lap = now.wrapping_sub(last);
+            last = now;
+        }
+        Some(Laps::of(laps))
+    }
+
+    /// Swaps `from` for the next number, as soon as it stands there.
+    #[inline(always)]
+    fn swap(&self, from: u64, clock: &Clock, patience: u64) -> bool {
+        for _ in 0..TRIES {
+            if self.try_swap(from).is_ok() {
+                return true;
+            }
+        }
+        self.keep_swapping(from, clock, patience)
+    }
+
+    #[cold]
+    fn keep_swapping(&self, from: u64, clock: &Clock, patience: u64) -> bool {
+        let start = clock.ticks();
+        while clock.ticks().wrapping_sub(start) < patience {
+            for _ in 0..TRIES {
+                if self.try_swap(from).is_ok() {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    #[inline(always)]
+    fn try_swap(&self, from: u64) -> Result<u64, u64> {
+        let line = &self.0;
+        line.compare_exchange(from, from + 1, Ordering::AcqRel, Ordering::Acquire)
+    }
+
+    /// The follower's side: answers until nothing comes any more. `at_batch`
+    /// is called when a new batch has begun, before it is answered.
+    pub fn follow(&self, clock: &Clock, patience: u64, mut at_batch: impl FnMut()) -> Followed {
+        // The line starts out as zero: no batch has this number.
+        let mut mine = 1;
+        let mut batch = 0;
+        loop {
+            let Some(now) = self.answer(mine, clock, patience) else {
+                return Followed::Alone;
+            };
+            if now == OVER {
+                return Followed::Over;
+            }
+            if now / BATCH != batch {
+                batch = now / BATCH;
+                at_batch();
+            }
+            mine = now | 1;
+        }
+    }
+
+    /// Swaps odd numbers as they come, `mine` first, until the line holds
+    /// something else than what is expected: which is returned. `None` where
+    /// patience ended.
+    fn answer(&self, mut mine: u64, clock: &Clock, patience: u64) -> Option<u64> {
+        let mut tries = 0;
+        let mut since = None;
+        loop {
+            match self.try_swap(mine) {
+                Ok(_) => {
+                    mine += 2;
+                    tries = 0;
+                    since = None;
+                }
+                Err(now) if now == mine.wrapping_sub(1) => tries += 1,
+                Err(now) => return Some(now),
+            }
+            if tries == TRIES {
+                tries = 0;
+                let now = clock.ticks();
+                if now.wrapping_sub(*since.get_or_insert(now)) > patience {
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leader_without_follower_gives_up() {
+        let (line, clock) = (Line::default(), Clock::system());
+        assert!(!line.begin(1, &clock, 1000));
+        assert!(line.lead(1, &clock, 1000).is_none());
+    }
+
+    #[test]
+    fn a_follower_without_leader_gives_up_and_is_told_the_end() {
+        let (line, clock) = (Line::default(), Clock::system());
+        assert_eq!(line.follow(&clock, 1000, || ()), Followed::Alone);
+        line.end();
+        assert_eq!(line.follow(&clock, 1000, || ()), Followed::Over);
+    }
+
+    #[test]
+    fn batches_are_answered_whenever_the_follower_comes() {
+        let (line, clock) = (Line::default(), Clock::calibrate());
+        let minute = clock.ticks_in(60e9);
+        let batches = std::thread::scope(|scope| {
+            let follower = scope.spawn(|| {
+                let mut batches = 0;
+                line.follow(&clock, minute, || batches += 1);
+                batches
+            });
+            for batch in 1..=3 {
+                assert!(line.begin(batch, &clock, minute));
+                let trips = line.lead(batch, &clock, minute).unwrap();
+                assert!(one_way_ns(&trips, &clock) > 0.0);
+            }
+            line.end();
+            follower.join().unwrap()
+        });
+        assert_eq!(batches, 3);
+    }
+}

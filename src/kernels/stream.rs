@@ -1,0 +1,203 @@
+//! Loops that stream through memory: sum, fill, copy, triad, each in several
+//! ways. Which is the fastest depends on CPU and size; whoever uses them tries
+//! them all in place.
+//!
+//! Arrays are of `f64`, as STREAM's (`McCalpin` 1995), in whole blocks of
+//! [`BLOCK`] bytes.
+
+#![expect(
+    unsafe_code,
+    reason = "vector instructions on memory that the caller vouches for"
+)]
+
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+/// What is streamed; the same words as STREAM's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pattern {
+    /// `sum += b[i]`
+    Sum,
+    /// `a[i] = s`
+    Fill,
+    /// `a[i] = b[i]`
+    Copy,
+    /// `a[i] = b[i] + s * c[i]`
+    Triad,
+}
+
+/// Lengths are multiples of so many bytes.
+pub const BLOCK: usize = 4096;
+
+/// Where a loop works: `bytes` of each array.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrays {
+    /// Written.
+    pub a: *mut f64,
+    /// Read.
+    pub b: *const f64,
+    /// Read.
+    pub c: *const f64,
+    /// Of each, a multiple of [`BLOCK`].
+    pub bytes: usize,
+}
+
+type Loop = unsafe fn(Arrays);
+
+/// One way to write a loop.
+#[derive(Debug, Clone, Copy)]
+pub struct Variant {
+    /// For people.
+    pub name: &'static str,
+    run: Loop,
+}
+
+impl Variant {
+    /// Goes through the arrays once. All that was written can be seen by other
+    /// CPUs afterwards.
+    ///
+    /// # Safety
+    /// The arrays that the pattern reads must be readable, the one that it
+    /// writes writable, used by nobody else meanwhile, all aligned to 64 bytes.
+    #[inline]
+    pub unsafe fn run(&self, arrays: Arrays) {
+        // SAFETY: as the caller promises; variants are given out only where the
+        // CPU has their instructions.
+        unsafe { (self.run)(arrays) };
+    }
+}
+
+/// All the ways that this CPU can go, plain ones first.
+#[must_use]
+pub fn variants(pattern: Pattern) -> Vec<Variant> {
+    let plain = Variant {
+        name: "plain",
+        run: match pattern {
+            Pattern::Sum => plain_sum,
+            Pattern::Fill => plain_fill,
+            Pattern::Copy => plain_copy,
+            Pattern::Triad => plain_triad,
+        },
+    };
+    #[cfg(target_arch = "x86_64")]
+    let others = x86::variants(pattern);
+    #[cfg(not(target_arch = "x86_64"))]
+    let others = [];
+    std::iter::once(plain).chain(others).collect()
+}
+
+/// Bytes that a pass counts, for each byte of one array: as STREAM counts,
+/// what the program names, without the reads that a store may cause.
+#[must_use]
+pub const fn counted(pattern: Pattern) -> usize {
+    match pattern {
+        Pattern::Sum | Pattern::Fill => 1,
+        Pattern::Copy => 2,
+        Pattern::Triad => 3,
+    }
+}
+
+/// The factor of the triad, and what is filled in.
+const SCALAR: f64 = 3.0;
+
+unsafe fn plain_sum(on: Arrays) {
+    // SAFETY: as the caller promises; f64 has no invalid bit patterns.
+    let b = unsafe { std::slice::from_raw_parts(on.b, on.bytes / 8) };
+    let mut sums = [0.0f64; 16];
+    for chunk in b.chunks_exact(16) {
+        for (sum, value) in sums.iter_mut().zip(chunk) {
+            *sum += value;
+        }
+    }
+    std::hint::black_box(sums);
+}
+
+unsafe fn plain_fill(on: Arrays) {
+    // SAFETY: as the caller promises.
+    let a = unsafe { std::slice::from_raw_parts_mut(on.a, on.bytes / 8) };
+    a.fill(std::hint::black_box(SCALAR));
+}
+
+unsafe fn plain_copy(on: Arrays) {
+    // SAFETY: as the caller promises: the arrays do not overlap.
+    unsafe { std::ptr::copy_nonoverlapping(on.b, on.a, on.bytes / 8) };
+}
+
+unsafe fn plain_triad(on: Arrays) {
+    let scalar = std::hint::black_box(SCALAR);
+    // SAFETY: as the caller promises: the arrays do not overlap.
+    let (a, b, c) = unsafe {
+        (
+            std::slice::from_raw_parts_mut(on.a, on.bytes / 8),
+            std::slice::from_raw_parts(on.b, on.bytes / 8),
+            std::slice::from_raw_parts(on.c, on.bytes / 8),
+        )
+    };
+    for ((a, b), c) in a.iter_mut().zip(b).zip(c) {
+        *a = b + scalar * c;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Memory that starts at a line.
+    #[repr(align(64))]
+    #[derive(Clone)]
+    struct Aligned([f64; 3 * BLOCK / 8]);
+
+    fn filled(from: f64) -> Box<Aligned> {
+        let mut memory = Box::new(Aligned([0.0; 3 * BLOCK / 8]));
+        for (at, value) in memory.0.iter_mut().enumerate() {
+            *value = from + at as f64;
+        }
+        memory
+    }
+
+    /// Runs every variant on three arrays and looks at what became of the
+    /// first, and that nothing beyond the length was touched.
+    #[track_caller]
+    fn check(pattern: Pattern, expected: impl Fn(f64, f64, f64) -> f64) {
+        for variant in variants(pattern) {
+            let (mut a, b, c) = (filled(-1e6), filled(1.0), filled(7.0));
+            let before = a.clone();
+            let arrays = Arrays {
+                a: a.0.as_mut_ptr(),
+                b: b.0.as_ptr(),
+                c: c.0.as_ptr(),
+                bytes: 2 * BLOCK,
+            };
+            // SAFETY: all three are longer than said and aligned.
+            unsafe { variant.run(arrays) };
+            for at in 0..3 * BLOCK / 8 {
+                let inside = at < 2 * BLOCK / 8;
+                let old = before.0[at];
+                let expected = if inside {
+                    expected(old, b.0[at], c.0[at])
+                } else {
+                    old
+                };
+                assert!(
+                    (a.0[at] - expected).abs() < 1e-9,
+                    "{} at {at}",
+                    variant.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_variant_does_what_its_pattern_says() {
+        check(Pattern::Sum, |a, _, _| a);
+        check(Pattern::Fill, |_, _, _| SCALAR);
+        check(Pattern::Copy, |_, b, _| b);
+        check(Pattern::Triad, |_, b, c| b + SCALAR * c);
+    }
+
+    #[test]
+    fn bytes_are_counted_as_stream_does() {
+        let patterns = [Pattern::Sum, Pattern::Fill, Pattern::Copy, Pattern::Triad];
+        assert_eq!(patterns.map(counted), [1, 1, 2, 3]);
+    }
+}

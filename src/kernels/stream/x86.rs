@@ -1,0 +1,300 @@
+//! Vector loops of x86-64, for CPUs that have the instructions.
+//!
+//! `AHEAD` is how far ahead lines are prefetched, in bytes; 0 for not at all.
+//! Prefetching beyond an array's end does nothing. `WAYS` arrays parts are gone
+//! through side by side, so that the hardware follows several streams.
+
+#![expect(
+    unsafe_code,
+    reason = "vector instructions on memory that the caller vouches for"
+)]
+
+use std::arch::x86_64::{
+    __m256d, __m512d, _MM_HINT_NTA, _MM_HINT_T0, _mm_prefetch, _mm_sfence, _mm256_add_pd,
+    _mm256_load_pd, _mm256_mul_pd, _mm256_set1_pd, _mm256_setzero_pd, _mm256_stream_pd,
+    _mm512_add_pd, _mm512_fmadd_pd, _mm512_load_pd, _mm512_set1_pd, _mm512_setzero_pd,
+    _mm512_store_pd, _mm512_stream_pd,
+};
+
+use super::{Arrays, BLOCK, Pattern, SCALAR, Variant};
+
+/// The ways beyond the plain one.
+pub(super) fn variants(pattern: Pattern) -> Vec<Variant> {
+    let mut found = match pattern {
+        Pattern::Sum => Vec::new(),
+        Pattern::Fill => vec![variant("rep stos", rep_fill)],
+        Pattern::Copy => vec![variant("rep movs", rep_copy)],
+        Pattern::Triad => Vec::new(),
+    };
+    if std::arch::is_x86_feature_detected!("avx") {
+        found.extend(avx(pattern));
+    }
+    if std::arch::is_x86_feature_detected!("avx512f") {
+        found.extend(avx512(pattern));
+    }
+    found
+}
+
+const fn variant(name: &'static str, run: unsafe fn(Arrays)) -> Variant {
+    Variant { name, run }
+}
+
+fn avx(pattern: Pattern) -> Vec<Variant> {
+    match pattern {
+        Pattern::Sum => vec![
+            variant("avx", sum_256::<1, 0>),
+            variant("avx, prefetched", sum_256::<1, 1024>),
+            variant("avx, prefetched far", sum_256::<1, 4096>),
+            variant("avx, two ways", sum_256::<2, 0>),
+            variant("avx, four ways", sum_256::<4, 0>),
+        ],
+        Pattern::Fill => vec![variant("avx, streamed", fill_256)],
+        Pattern::Copy => vec![
+            variant("avx, streamed", copy_256::<0>),
+            variant("avx, streamed, prefetched", copy_256::<1024>),
+        ],
+        Pattern::Triad => vec![
+            variant("avx, streamed", triad_256::<0>),
+            variant("avx, streamed, prefetched", triad_256::<1024>),
+        ],
+    }
+}
+
+fn avx512(pattern: Pattern) -> Vec<Variant> {
+    match pattern {
+        Pattern::Sum => vec![
+            variant("avx512", sum_512::<1, 0>),
+            variant("avx512, prefetched", sum_512::<1, 1024>),
+            variant("avx512, prefetched far", sum_512::<1, 4096>),
+            variant("avx512, two ways", sum_512::<2, 0>),
+            variant("avx512, four ways", sum_512::<4, 0>),
+        ],
+        Pattern::Fill => vec![
+            variant("avx512", fill_512::<false>),
+            variant("avx512, streamed", fill_512::<true>),
+        ],
+        Pattern::Copy => vec![
+            variant("avx512", copy_512::<false, 0>),
+            variant("avx512, streamed", copy_512::<true, 0>),
+            variant("avx512, streamed, prefetched", copy_512::<true, 1024>),
+            variant("avx512, streamed, prefetched far", copy_512::<true, 4096>),
+        ],
+        Pattern::Triad => vec![
+            variant("avx512", triad_512::<false, 0>),
+            variant("avx512, streamed", triad_512::<true, 0>),
+            variant("avx512, streamed, prefetched", triad_512::<true, 1024>),
+            variant("avx512, streamed, prefetched far", triad_512::<true, 4096>),
+        ],
+    }
+}
+
+/// Fetches lines that are read once.
+#[inline(always)]
+unsafe fn fetch<const AHEAD: usize>(at: *const f64) {
+    if AHEAD > 0 {
+        // SAFETY: a prefetch of any address is allowed.
+        unsafe { _mm_prefetch::<_MM_HINT_NTA>(at.wrapping_byte_add(AHEAD).cast()) };
+    }
+}
+
+/// Fetches lines through all caches.
+#[inline(always)]
+unsafe fn fetch_all<const AHEAD: usize>(at: *const f64) {
+    if AHEAD > 0 {
+        // SAFETY: a prefetch of any address is allowed.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.wrapping_byte_add(AHEAD).cast()) };
+    }
+}
+
+unsafe fn rep_fill(on: Arrays) {
+    // SAFETY: as the caller promises; the direction flag is clear by the ABI.
+    unsafe {
+        std::arch::asm!(
+            "rep stosq",
+            inout("rcx") on.bytes / 8 => _,
+            inout("rdi") on.a => _,
+            in("rax") SCALAR.to_bits(),
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+unsafe fn rep_copy(on: Arrays) {
+    // SAFETY: as the caller promises; the direction flag is clear by the ABI.
+    unsafe {
+        std::arch::asm!(
+            "rep movsb",
+            inout("rcx") on.bytes => _,
+            inout("rdi") on.a => _,
+            inout("rsi") on.b => _,
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+#[target_feature(enable = "avx")]
+unsafe fn sum_256<const WAYS: usize, const AHEAD: usize>(on: Arrays) {
+    const STEP: usize = 16;
+    let part = on.bytes / 8 / WAYS;
+    let mut sums: [[__m256d; 4]; WAYS] = [[_mm256_setzero_pd(); 4]; WAYS];
+    let mut at = 0;
+    while at < part {
+        for (way, sums) in sums.iter_mut().enumerate() {
+            // SAFETY: `part` is a multiple of `STEP`, so this is within `b`.
+            unsafe {
+                let from = on.b.add(way * part + at);
+                fetch_all::<AHEAD>(from);
+                fetch_all::<AHEAD>(from.add(8));
+                for (lane, sum) in sums.iter_mut().enumerate() {
+                    *sum = _mm256_add_pd(*sum, _mm256_load_pd(from.add(4 * lane)));
+                }
+            }
+        }
+        at += STEP;
+    }
+    std::hint::black_box(sums);
+}
+
+#[target_feature(enable = "avx512f")]
+unsafe fn sum_512<const WAYS: usize, const AHEAD: usize>(on: Arrays) {
+    const STEP: usize = 32;
+    let part = on.bytes / 8 / WAYS;
+    let mut sums: [[__m512d; 4]; WAYS] = [[_mm512_setzero_pd(); 4]; WAYS];
+    let mut at = 0;
+    while at < part {
+        for (way, sums) in sums.iter_mut().enumerate() {
+            // SAFETY: `part` is a multiple of `STEP`, so this is within `b`.
+            unsafe {
+                let from = on.b.add(way * part + at);
+                for (lane, sum) in sums.iter_mut().enumerate() {
+                    fetch_all::<AHEAD>(from.add(8 * lane));
+                    *sum = _mm512_add_pd(*sum, _mm512_load_pd(from.add(8 * lane)));
+                }
+            }
+        }
+        at += STEP;
+    }
+    std::hint::black_box(sums);
+}
+
+#[target_feature(enable = "avx")]
+unsafe fn fill_256(on: Arrays) {
+    let value = _mm256_set1_pd(std::hint::black_box(SCALAR));
+    for block in 0..on.bytes / BLOCK {
+        // SAFETY: within `a`, which is aligned.
+        unsafe {
+            let to = on.a.byte_add(block * BLOCK);
+            for at in (0..BLOCK / 8).step_by(4) {
+                _mm256_stream_pd(to.add(at), value);
+            }
+        }
+    }
+    _mm_sfence();
+}
+
+#[target_feature(enable = "avx512f")]
+unsafe fn fill_512<const STREAMED: bool>(on: Arrays) {
+    let value = _mm512_set1_pd(std::hint::black_box(SCALAR));
+    for block in 0..on.bytes / BLOCK {
+        // SAFETY: within `a`, which is aligned.
+        unsafe {
+            let to = on.a.byte_add(block * BLOCK);
+            for at in (0..BLOCK / 8).step_by(8) {
+                put::<STREAMED>(to.add(at), value);
+            }
+        }
+    }
+    _mm_sfence();
+}
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+unsafe fn put<const STREAMED: bool>(to: *mut f64, value: __m512d) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        if STREAMED {
+            _mm512_stream_pd(to, value);
+        } else {
+            _mm512_store_pd(to, value);
+        }
+    }
+}
+
+#[target_feature(enable = "avx")]
+unsafe fn copy_256<const AHEAD: usize>(on: Arrays) {
+    for at in (0..on.bytes / 8).step_by(16) {
+        // SAFETY: within both arrays, which are aligned.
+        unsafe {
+            let (to, from) = (on.a.add(at), on.b.add(at));
+            fetch::<AHEAD>(from);
+            fetch::<AHEAD>(from.add(8));
+            let values = [0, 4, 8, 12].map(|lane| _mm256_load_pd(from.add(lane)));
+            for (lane, value) in values.into_iter().enumerate() {
+                _mm256_stream_pd(to.add(4 * lane), value);
+            }
+        }
+    }
+    _mm_sfence();
+}
+
+#[target_feature(enable = "avx512f")]
+unsafe fn copy_512<const STREAMED: bool, const AHEAD: usize>(on: Arrays) {
+    for at in (0..on.bytes / 8).step_by(32) {
+        // SAFETY: within both arrays, which are aligned.
+        unsafe {
+            let (to, from) = (on.a.add(at), on.b.add(at));
+            let values = [0, 8, 16, 24].map(|lane| {
+                fetch::<AHEAD>(from.add(lane));
+                _mm512_load_pd(from.add(lane))
+            });
+            for (lane, value) in values.into_iter().enumerate() {
+                put::<STREAMED>(to.add(8 * lane), value);
+            }
+        }
+    }
+    _mm_sfence();
+}
+
+#[target_feature(enable = "avx")]
+unsafe fn triad_256<const AHEAD: usize>(on: Arrays) {
+    let scalar = _mm256_set1_pd(std::hint::black_box(SCALAR));
+    for at in (0..on.bytes / 8).step_by(16) {
+        // SAFETY: within all arrays, which are aligned.
+        unsafe {
+            let (to, b, c) = (on.a.add(at), on.b.add(at), on.c.add(at));
+            for line in [0, 8] {
+                fetch::<AHEAD>(b.add(line));
+                fetch::<AHEAD>(c.add(line));
+            }
+            let values = [0, 4, 8, 12].map(|lane| {
+                let product = _mm256_mul_pd(scalar, _mm256_load_pd(c.add(lane)));
+                _mm256_add_pd(_mm256_load_pd(b.add(lane)), product)
+            });
+            for (lane, value) in values.into_iter().enumerate() {
+                _mm256_stream_pd(to.add(4 * lane), value);
+            }
+        }
+    }
+    _mm_sfence();
+}
+
+#[target_feature(enable = "avx512f")]
+unsafe fn triad_512<const STREAMED: bool, const AHEAD: usize>(on: Arrays) {
+    let scalar = _mm512_set1_pd(std::hint::black_box(SCALAR));
+    for at in (0..on.bytes / 8).step_by(32) {
+        // SAFETY: within all arrays, which are aligned.
+        unsafe {
+            let (to, b, c) = (on.a.add(at), on.b.add(at), on.c.add(at));
+            let values = [0, 8, 16, 24].map(|lane| {
+                fetch::<AHEAD>(b.add(lane));
+                fetch::<AHEAD>(c.add(lane));
+                let (b, c) = (_mm512_load_pd(b.add(lane)), _mm512_load_pd(c.add(lane)));
+                _mm512_fmadd_pd(scalar, c, b)
+            });
+            for (lane, value) in values.into_iter().enumerate() {
+                put::<STREAMED>(to.add(8 * lane), value);
+            }
+        }
+    }
+    _mm_sfence();
+}

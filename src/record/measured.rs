@@ -1,0 +1,366 @@
+//! What probes found on a machine, and what that says of the system's report.
+//!
+//! Part of [`super::TopologyRecord`]. CPU lists are written `0,2-4`; units
+//! stand in the names; what was not measured is `null` or missing from its
+//! list, never 0.
+
+use serde::{Deserialize, Serialize};
+
+/// What probes found.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// When, where and how.
+    pub survey: SurveyRecord,
+    /// CPUs of the rows and columns of the matrices, in order.
+    pub cpus: Vec<usize>,
+    /// Median one-way time of a cache line between two CPUs, ns. On the
+    /// diagonal and where a pair was skipped and could not be inferred from
+    /// its groups: `null`.
+    pub latency_ns: Vec<Vec<Option<f64>>>,
+    /// Was this entry measured (`true`) or taken from leaders of its groups?
+    pub is_measured: Vec<Vec<bool>>,
+    /// Every pair that was measured, with intervals.
+    pub pairs: Vec<PairRecord>,
+    /// Pairs of SMT siblings.
+    pub smt_pairs: Vec<[usize; 2]>,
+    /// CPUs that share a last-level cache or a cluster, as lists.
+    pub llc_groups: Vec<String>,
+    /// CPUs of a package, as lists.
+    pub packages: Vec<String>,
+    /// All levels that were found, smallest groups first.
+    pub levels: Vec<MeasuredLevel>,
+    /// No level divides the CPUs.
+    pub flat: bool,
+    /// Why nothing can be said of the levels.
+    pub cannot_tell: Option<String>,
+    /// What was odd, as full sentences.
+    pub notes: Vec<String>,
+    /// The system's report against the probes, one verdict per level.
+    pub verdicts: Vec<LevelVerdict>,
+    /// Cost of a spin-wait hint per CPU.
+    pub pause: Vec<PauseRecord>,
+    /// Load latency over working-set size.
+    pub ladder: Option<LadderRecord>,
+    /// Bandwidth of memory.
+    pub bandwidth: Vec<BandwidthRecord>,
+    /// Latency of memory while others load it.
+    pub loaded_latency: Vec<LoadedLatencyRecord>,
+    /// Clocks.
+    pub clock: Option<ClockRecord>,
+    /// Costs of switching and waking.
+    pub scheduling: Option<SchedulingRecord>,
+    /// How long the map stays true; `null` unless watched.
+    pub drift: Option<DriftRecord>,
+    /// What the measurement took.
+    pub effort: EffortRecord,
+}
+
+/// Name and circumstances of a measurement.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SurveyRecord {
+    /// Date, time and a random part: names the record in the store.
+    pub id: String,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// `local`, or the simulated machine.
+    pub machine_spec: String,
+    /// The kernel's name for this boot; `null` where not told. What was
+    /// measured holds for one boot at most.
+    pub boot_id: Option<String>,
+    /// Seed of the pairs that were chosen at random.
+    pub seed: u64,
+}
+
+/// A median with its interval, in the unit of the field's name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Median {
+    /// Median of the batches.
+    pub value: f64,
+    /// Lower end of the 95 % interval; `null` for too few batches.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Batches it rests on.
+    pub batches: usize,
+    /// Batches thrown away since a thread was pushed off its CPU.
+    pub switched: usize,
+    /// Batches thrown away since the hypervisor took the CPU.
+    pub stolen: usize,
+}
+
+/// A measured pair.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PairRecord {
+    /// One CPU.
+    pub a: usize,
+    /// The other.
+    pub b: usize,
+    /// One-way time, ns, for each home of the line that was tried.
+    pub latency_ns: Vec<HomeLatency>,
+    /// Time of a spin loop beside the other over alone; `null` where not
+    /// measured.
+    pub contention_spin: Option<Median>,
+    /// The same of integer arithmetic.
+    pub contention_integer: Option<Median>,
+    /// The same of floating-point arithmetic.
+    pub contention_float: Option<Median>,
+}
+
+/// Latency of a pair with the line's memory on one node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct HomeLatency {
+    /// NUMA node; `null` where there is but one.
+    pub home_node: Option<usize>,
+    /// One-way time, ns.
+    #[serde(flatten)]
+    pub median: Median,
+}
+
+/// A level that was found.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct MeasuredLevel {
+    /// `smt`, `llc`, `package` or `other`.
+    pub kind: String,
+    /// Its groups of two or more CPUs, as lists.
+    pub groups: Vec<String>,
+    /// Typical latency within, ns.
+    pub inside_ns: f64,
+    /// Typical latency to the nearest outside, ns.
+    pub outside_ns: Option<f64>,
+    /// How sure, from 0 to 1.
+    pub confidence: f64,
+    /// Why, in a sentence.
+    pub evidence: String,
+}
+
+/// Does the report of a level hold?
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Agreement {
+    /// The probes found the same.
+    Agrees,
+    /// They found otherwise.
+    Contradicted,
+    /// They do not say.
+    CannotTell,
+}
+
+/// The verdict on what the system reports of one level.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LevelVerdict {
+    /// `smt`, `llc`, `numa`, `package`, `cache`, `stacked` or `placement`.
+    pub level: String,
+    /// The verdict.
+    pub verdict: Agreement,
+    /// What the system says, as a sentence.
+    pub claim: String,
+    /// What the probes say, as a sentence with its figures.
+    pub measured: String,
+    /// How sure, from 0 to 1.
+    pub confidence: f64,
+    /// What to do; empty where nothing needs to be done.
+    pub advice: String,
+}
+
+/// A contradiction: the part of a [`LevelVerdict`] that scripts rely on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Contradiction {
+    /// The level, as in [`LevelVerdict::level`].
+    pub level: String,
+    /// What the system says.
+    pub claim: String,
+    /// What the probes say.
+    pub measured: String,
+    /// How sure, from 0 to 1.
+    pub confidence: f64,
+    /// What to do.
+    pub advice: String,
+}
+
+/// Cost of the spin-wait hint on a CPU.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PauseRecord {
+    /// The CPU.
+    pub cpu: usize,
+    /// One PAUSE (YIELD, ISB), ns.
+    pub pause_ns: Median,
+    /// The same in core cycles.
+    pub pause_cycles: Option<Median>,
+    /// Two costs, where batches fall into two clusters: ns of each, and the
+    /// share of the first.
+    pub modes: Option<Modes>,
+}
+
+/// Two clusters of figures.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Modes {
+    /// Centre of the lower one, ns.
+    pub low_ns: f64,
+    /// Centre of the upper one, ns.
+    pub high_ns: f64,
+    /// Share of the lower one, 0 to 1.
+    pub low_share: f64,
+}
+
+/// Load latency over working-set size, on one CPU.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LadderRecord {
+    /// The CPU.
+    pub cpu: usize,
+    /// Sizes in ascending order.
+    pub points: Vec<LadderPoint>,
+    /// Plateaus: what a program sees as caches, and memory last.
+    pub plateaus: Vec<PlateauRecord>,
+    /// `inclusive` or `exclusive`, where capacities hint at it.
+    pub hint: Option<String>,
+}
+
+/// One size of the ladder.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct LadderPoint {
+    /// Working set, bytes.
+    pub bytes: usize,
+    /// One load, ns.
+    pub latency_ns: Median,
+}
+
+/// A plateau of the ladder.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PlateauRecord {
+    /// 1 for L1 and so on; `null` for memory.
+    pub level: Option<u8>,
+    /// One load, ns.
+    pub latency_ns: f64,
+    /// Capacity as a program sees it, bytes; `null` for memory.
+    pub effective_bytes: Option<u64>,
+    /// Capacity that the system reports; `null` where it reports none.
+    pub reported_bytes: Option<u64>,
+}
+
+/// Bandwidth.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BandwidthRecord {
+    /// `read`, `write`, `copy` or `triad`.
+    pub stream: String,
+    /// CPUs with a thread each, as a list.
+    pub cpus: String,
+    /// NUMA node of the memory; `null`: each thread's own.
+    pub node: Option<usize>,
+    /// 1e9 bytes per second, all threads together.
+    pub gb_per_s: Median,
+}
+
+/// Latency under load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadedLatencyRecord {
+    /// Where latency was measured.
+    pub cpu: usize,
+    /// CPUs that loaded the memory, as a list; empty: none.
+    pub loaders: String,
+    /// Their bandwidth, 1e9 bytes per second.
+    pub background_gb_per_s: f64,
+    /// One load, ns.
+    pub latency_ns: Median,
+}
+
+/// Clocks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClockRecord {
+    /// Ticks of the time-stamp counter, 1e9 per second.
+    pub tick_ghz: Option<f64>,
+    /// Core clock while it was measured, 1e9 cycles per second.
+    pub core_ghz: Option<f64>,
+    /// Smallest step of the clock that probes are timed with, ns.
+    pub step_ns: Option<f64>,
+}
+
+/// Costs of the scheduler.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SchedulingRecord {
+    /// Switch from one thread to another on one CPU, ns.
+    pub context_switch_ns: Option<Median>,
+    /// From the wake-up on one CPU until the woken thread runs on another, ns.
+    pub futex_wake_ns: Option<Median>,
+}
+
+/// A wiring that changes while it is watched.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DriftRecord {
+    /// How long it was watched, s.
+    pub watched_s: f64,
+    /// Pairs that were repeated.
+    pub pairs: Vec<DriftPair>,
+    /// Changes of any pair.
+    pub changes: usize,
+    /// Median time between two changes, s; `null` for fewer than two.
+    pub median_dwell_s: Option<f64>,
+    /// The longest time without a change, s.
+    pub longest_dwell_s: f64,
+    /// How long a measured map may be believed, s; `null`: no change was seen.
+    pub valid_s: Option<f64>,
+    /// The same in a sentence.
+    pub sentence: String,
+}
+
+/// A pair that was watched.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DriftPair {
+    /// One CPU.
+    pub a: usize,
+    /// The other.
+    pub b: usize,
+    /// States that it was seen in.
+    pub states: Vec<DriftState>,
+    /// One entry per repetition: seconds since the start, one-way time in ns,
+    /// contention ratio (`null` where not measured), index of the state.
+    pub samples: Vec<(f64, f64, Option<f64>, usize)>,
+}
+
+/// A state of a pair.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DriftState {
+    /// What it looks like: `smt`, `llc`, `package`, `other`, or `stacked`
+    /// where both CPUs took turns on one hardware thread.
+    pub kind: String,
+    /// Typical one-way time, ns.
+    pub latency_ns: f64,
+    /// Typical contention ratio.
+    pub contention: Option<f64>,
+    /// Share of the repetitions, 0 to 1.
+    pub share: f64,
+    /// Visits to it.
+    pub visits: usize,
+    /// Median length of a visit, s.
+    pub median_dwell_s: f64,
+}
+
+/// What the measurement took.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EffortRecord {
+    /// Budget, s.
+    pub budget_s: f64,
+    /// Time used, s.
+    pub spent_s: f64,
+    /// Pairs measured.
+    pub pairs_measured: usize,
+    /// Pairs taken from the leaders of their groups.
+    pub pairs_skipped: usize,
+    /// Skipped pairs measured after all, as a check.
+    pub pairs_verified: usize,
+    /// Of these, how many disagreed with what their leaders said.
+    pub pairs_disagreed: usize,
+    /// Pairs measured at the same time; 1 where they would have disturbed
+    /// each other.
+    pub parallel_pairs: usize,
+    /// Batches measured.
+    pub batches: usize,
+    /// Batches thrown away since a thread was pushed off its CPU.
+    pub batches_switched: usize,
+    /// Batches thrown away since the hypervisor took the CPU.
+    pub batches_stolen: usize,
+    /// CPU time that the hypervisor gave to others meanwhile, as a share of the
+    /// time of all CPUs; `null` where it is not told.
+    pub steal_share: Option<f64>,
+    /// Parts that were left out, and why, as full sentences.
+    pub left_out: Vec<String>,
+}

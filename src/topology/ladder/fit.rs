@@ -1,0 +1,341 @@
+//! Fits plateaus and climbs to the points of a ladder.
+//!
+//! Both axes are logarithmic: caches grow by octaves, and noise is a share.
+//! The least-cost labelling of points is found by dynamic programming, as in
+//! optimal partitioning (Jackson et al. 2005) with a second kind of segment
+//! that any climb fits.
+
+use super::Point;
+
+/// A plateau and the knee that ends it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Step {
+    pub(super) latency_ns: f64,
+    /// `None` for the last.
+    pub(super) knee_bytes: Option<f64>,
+}
+
+/// More points are thinned to so many: the work grows with their cube.
+const MOST_POINTS: usize = 200;
+
+/// Two plateaus whose latencies differ by less are one. An outgrown TLB adds
+/// some 7 cycles to the 12 to 14 of an L2, and some 25 to the 46 of an L3
+/// (factors of 1.5 to 1.6); the next cache takes 2.5 times or more.
+const LEAST_STEP: f64 = 1.65;
+
+/// Costs, in units of a quarter octave that a climb takes. A plateau must
+/// spare a climb of some three quarters of an octave to be believed.
+const PLATEAU: f64 = 3.0;
+/// A point of a plateau that lies one deviation off costs this share of one
+/// that is left to a climb …
+const OFF: f64 = 0.3;
+/// … and an outlier this at most.
+const MOST_OFF: f64 = 3.0;
+
+/// Noise is taken for no less, or plateaus that slope would be climbs (the last
+/// cache of a shared Zen 4 was seen to go from 12.7 to 16.3 ns in two octaves);
+/// and for no more, or climbs would be plateaus.
+const LEAST_NOISE: f64 = 0.05;
+const MOST_NOISE: f64 = 0.08;
+
+/// A point on both logarithmic axes.
+#[derive(Debug, Clone, Copy)]
+struct Sample {
+    /// log2 of the bytes.
+    x: f64,
+    /// ln of the ns.
+    y: f64,
+    /// Deviation of `y`, from its interval; 0 where it has none.
+    deviation: f64,
+}
+
+/// Plateaus in order of latency, each but the last with its knee.
+pub(super) fn fit(points: &[Point]) -> Vec<Step> {
+    let mut samples = thinned(usable(points));
+    let noise = noise(&samples);
+    climb(&mut samples);
+    let ladder = Samples::new(samples);
+    let plateaus = ladder.merged(&ladder.partition(noise));
+    let mut steps = Vec::new();
+    for (index, plateau) in plateaus.iter().enumerate() {
+        let next = plateaus.get(index + 1);
+        steps.push(Step {
+            latency_ns: plateau.level.exp(),
+            knee_bytes: next.map(|next| ladder.knee(plateau, next).exp2()),
+        });
+    }
+    steps
+}
+
+/// By size; of several of one size their median.
+fn usable(points: &[Point]) -> Vec<Sample> {
+    let mut samples: Vec<Sample> = points
+        .iter()
+        .filter(|point| point.bytes > 0 && point.ns > 0.0 && point.ns.is_finite())
+        .map(|point| Sample {
+            x: (point.bytes as f64).log2(),
+            y: point.ns.ln(),
+            deviation: point.interval_ns.map_or(0.0, deviation),
+        })
+        .collect();
+    samples.sort_by(|a, b| a.x.total_cmp(&b.x));
+    in_bins(&samples, 1e-9)
+}
+
+/// Of a 95 % interval, in `ln`.
+fn deviation((low, high): (f64, f64)) -> f64 {
+    let width = (high / low).ln() / 3.92;
+    if low > 0.0 && width.is_finite() {
+        width.max(0.0)
+    } else {
+        0.0
+    }
+}
+
+fn thinned(samples: Vec<Sample>) -> Vec<Sample> {
+    let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
+        return samples;
+    };
+    if samples.len() <= MOST_POINTS {
+        return samples;
+    }
+    in_bins(&samples, (last.x - first.x) / (MOST_POINTS - 1) as f64)
+}
+
+/// One sample, of medians, for all that lie within `width` of the first.
+fn in_bins(samples: &[Sample], width: f64) -> Vec<Sample> {
+    let mut bins = Vec::new();
+    let mut rest = samples;
+    while let Some(first) = rest.first() {
+        let (bin, after) = rest.split_at(rest.partition_point(|s| s.x < first.x + width));
+        bins.push(Sample {
+            x: median(bin.iter().map(|s| s.x).collect()),
+            y: median(bin.iter().map(|s| s.y).collect()),
+            deviation: median(bin.iter().map(|s| s.deviation).collect()),
+        });
+        rest = after;
+    }
+    bins
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let half = values.len() / 2;
+    match values.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => values[half],
+        _ => f64::midpoint(values[half - 1], values[half]),
+    }
+}
+
+/// Deviation of a point, from what the neighbours of each say of it: on a
+/// plateau that is all noise, and most points are on one.
+fn noise(samples: &[Sample]) -> f64 {
+    let bends = samples
+        .windows(3)
+        .map(|w| (w[0].y - 2.0 * w[1].y + w[2].y).abs())
+        .collect();
+    let sd = 1.4826 * median(bends) / 6.0f64.sqrt();
+    if sd.is_finite() {
+        sd.clamp(LEAST_NOISE, MOST_NOISE)
+    } else {
+        LEAST_NOISE
+    }
+}
+
+/// Makes latency climb with size, as it must: isotonic regression with
+/// medians (Robertson and Waltman 1968), which one outlier does not move.
+fn climb(samples: &mut [Sample]) {
+    let mut blocks: Vec<(usize, f64)> = Vec::new();
+    for end in 1..=samples.len() {
+        let mut start = end - 1;
+        let mut level = samples[start].y;
+        while let Some(&(before, lower)) = blocks.last()
+            && lower >= level
+        {
+            blocks.pop();
+            start = before;
+            level = median(samples[start..end].iter().map(|s| s.y).collect());
+        }
+        blocks.push((start, level));
+    }
+    let ends: Vec<usize> = blocks.iter().skip(1).map(|(start, _)| *start).collect();
+    for (&(start, level), end) in blocks.iter().zip(ends.into_iter().chain([samples.len()])) {
+        samples[start..end].iter_mut().for_each(|s| s.y = level);
+    }
+}
+
+/// Points `start..end` that lie at one level.
+#[derive(Debug, Clone, Copy)]
+struct Range {
+    start: usize,
+    end: usize,
+}
+
+/// A ladder brought in order: size and latency climb.
+struct Samples {
+    samples: Vec<Sample>,
+    /// How far each point reaches, in quarter octaves, so that fine and coarse
+    /// grids cost the same.
+    weights: Vec<f64>,
+    /// Sums of the weights before each point, and of all.
+    sums: Vec<f64>,
+}
+
+impl Samples {
+    fn new(samples: Vec<Sample>) -> Self {
+        let weights = weights(&samples);
+        let mut sums = vec![0.0];
+        for weight in &weights {
+            sums.push(sums.last().copied().unwrap_or(0.0) + weight);
+        }
+        Self {
+            samples,
+            weights,
+            sums,
+        }
+    }
+
+    /// The plateaus of the least-cost labelling.
+    fn partition(&self, noise: f64) -> Vec<Range> {
+        let n = self.samples.len();
+        // Least cost of the points before `end`, and the plateau that ends there.
+        let mut best: Vec<(f64, Option<usize>)> = vec![(0.0, None)];
+        for end in 1..=n {
+            let mut least = (best[end - 1].0 + self.weights[end - 1], None);
+            for start in (0..end).rev() {
+                // One point is no plateau, but at the ends.
+                if start + 1 == end && start > 0 && end < n {
+                    continue;
+                }
+                let cost = best[start].0 + PLATEAU + self.off(noise, start, end);
+                if cost < least.0 {
+                    least = (cost, Some(start));
+                }
+            }
+            best.push(least);
+        }
+        let mut ranges = Vec::new();
+        let mut end = n;
+        while end > 0 {
+            match best[end].1 {
+                None => end -= 1,
+                Some(start) => {
+                    ranges.push(Range { start, end });
+                    end = start;
+                }
+            }
+        }
+        ranges.reverse();
+        with_ends(ranges, n)
+    }
+
+    /// What it costs to call these points a plateau.
+    fn off(&self, noise: f64, start: usize, end: usize) -> f64 {
+        let level = self.level(start, end);
+        let cost = |index: usize| {
+            let sample = &self.samples[index];
+            let scale = noise.max(sample.deviation.min(MOST_NOISE));
+            let off = OFF * (sample.y - level).abs() / scale;
+            off.min(MOST_OFF) * self.weights[index]
+        };
+        (start..end).map(cost).sum()
+    }
+
+    /// Median of these points by their reach: sizes stand close near knees.
+    /// They climb, so that it is in the middle.
+    fn level(&self, start: usize, end: usize) -> f64 {
+        let half = f64::midpoint(self.sums[start], self.sums[end]);
+        let after = self.sums[start + 1..end].partition_point(|sum| *sum < half);
+        self.samples[start + after].y
+    }
+
+    fn merged(&self, ranges: &[Range]) -> Vec<Group> {
+        let mut groups: Vec<Group> = ranges
+            .iter()
+            .map(|&range| {
+                let level = self.level(range.start, range.end);
+                Group {
+                    level,
+                    first: level,
+                    last: level,
+                    range,
+                }
+            })
+            .collect();
+        loop {
+            let rise = |index: &usize| groups[index + 1].first - groups[*index].last;
+            let smallest = (0..groups.len().saturating_sub(1))
+                .min_by(|a, b| rise(a).total_cmp(&rise(b)))
+                .filter(|index| rise(index) < LEAST_STEP.ln());
+            let Some(index) = smallest else {
+                return groups;
+            };
+            let next = groups.remove(index + 1);
+            let group = &mut groups[index];
+            group.range.end = next.range.end;
+            group.last = next.last;
+            group.level = self.level(group.range.start, group.range.end);
+        }
+    }
+
+    /// log2 of the size at which half of the loads go further: latency is the
+    /// mean of all, so it is half-way between the levels on its two sides. The
+    /// geometric middle would come early where the next level is far slower.
+    fn knee(&self, from: &Group, to: &Group) -> f64 {
+        let middle = f64::midpoint(from.last.exp(), to.first.exp());
+        let climb = &self.samples[from.range.end - 1..=to.range.start];
+        let after = climb.iter().position(|s| s.y.exp() >= middle);
+        let after = after.unwrap_or(climb.len() - 1).max(1);
+        let (a, b) = (climb[after - 1], climb[after]);
+        let (below, above) = (a.y.exp(), b.y.exp());
+        let share = if above > below {
+            ((middle - below) / (above - below)).clamp(0.0, 1.0)
+        } else {
+            0.5
+        };
+        a.x + share * (b.x - a.x)
+    }
+}
+
+/// A ladder begins and ends on a level, however short.
+fn with_ends(mut ranges: Vec<Range>, n: usize) -> Vec<Range> {
+    if n == 0 {
+        return ranges;
+    }
+    if ranges.first().is_none_or(|first| first.start > 0) {
+        ranges.insert(0, Range { start: 0, end: 1 });
+    }
+    if ranges.last().is_none_or(|last| last.end < n) {
+        ranges.push(Range {
+            start: n - 1,
+            end: n,
+        });
+    }
+    ranges
+}
+
+fn weights(samples: &[Sample]) -> Vec<f64> {
+    let gap = |left: usize, right: usize| match (samples.get(left), samples.get(right)) {
+        (Some(a), Some(b)) => b.x - a.x,
+        _ => 0.0,
+    };
+    (0..samples.len())
+        .map(|index| {
+            let before = index.checked_sub(1).map_or(0.0, |left| gap(left, index));
+            let reach = f64::midpoint(before, gap(index, index + 1));
+            (4.0 * reach).clamp(0.1, 4.0)
+        })
+        .collect()
+}
+
+/// Plateaus with nothing but small rises between them.
+#[derive(Debug, Clone, Copy)]
+struct Group {
+    /// Level of the whole, `ln(ns)`.
+    level: f64,
+    /// Levels of the first and of the last of its parts.
+    first: f64,
+    last: f64,
+    range: Range,
+}

@@ -1,0 +1,91 @@
+//! Which working sets to load next, so that few of them are enough.
+
+use super::Point;
+
+/// Neighbours nearer than this are not parted any further, in octaves: a knee
+/// is told to a factor of 1.1.
+const NEAREST: f64 = 0.2;
+
+/// The first sizes are this far apart, in octaves: no cache is less than twice
+/// as large as the one before it.
+const FIRST: f64 = 0.5;
+
+/// Up to `most` sizes from `smallest` to `largest` bytes, in ascending order:
+/// a coarse grid at first, then the middles of the steepest climbs. Empty once
+/// all knees are narrow.
+#[must_use]
+pub fn next_sizes(points: &[Point], smallest: usize, largest: usize, most: usize) -> Vec<usize> {
+    let mut known: Vec<(f64, f64)> = points
+        .iter()
+        .filter(|point| (smallest..=largest).contains(&point.bytes) && point.ns > 0.0)
+        .map(|point| ((point.bytes.max(1) as f64).log2(), point.ns.ln()))
+        .collect();
+    known.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut sizes = if known.len() < 2 {
+        grid(smallest, largest, most)
+    } else {
+        middles(&known, most)
+    };
+    sizes.retain(|size| {
+        (smallest..=largest).contains(size) && points.iter().all(|p| p.bytes != *size)
+    });
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+fn grid(smallest: usize, largest: usize, most: usize) -> Vec<usize> {
+    if most == 0 || smallest > largest {
+        return Vec::new();
+    }
+    let (low, high) = (
+        (smallest.max(1) as f64).log2(),
+        (largest.max(1) as f64).log2(),
+    );
+    let wanted = steps((high - low) / FIRST)
+        .min(most.saturating_sub(1))
+        .max(1);
+    let step = (high - low) / wanted as f64;
+    let inside = (1..wanted).map(|index| rounded(low + step * index as f64));
+    let ends = [smallest, largest].into_iter().take(most);
+    inside.chain(ends).take(most.max(1)).collect()
+}
+
+/// The climbs that are widest and highest first.
+fn middles(known: &[(f64, f64)], most: usize) -> Vec<usize> {
+    let mut climbs: Vec<(f64, f64)> = known
+        .windows(2)
+        .map(|pair| {
+            let width = pair[1].0 - pair[0].0;
+            let rise = (pair[1].1 - pair[0].1).abs();
+            (rise * width, f64::midpoint(pair[0].0, pair[1].0), width)
+        })
+        // What noise makes is not followed: 15 % at half an octave.
+        .filter(|(rise, _, width)| *width > NEAREST && *rise > 0.08)
+        .map(|(rise, middle, _)| (rise, middle))
+        .collect();
+    climbs.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let middles = climbs.into_iter().take(most);
+    middles.map(|(_, middle)| rounded(middle)).collect()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "at most the octaves of an address, twice"
+)]
+fn steps(count: f64) -> usize {
+    count.ceil() as usize
+}
+
+/// Whole pages, but for sizes of few pages, which are whole lines.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturates, and is never negative"
+)]
+fn rounded(log2_bytes: f64) -> usize {
+    let unit = if log2_bytes < 16.0 { 256.0 } else { 4096.0 };
+    let bytes = (log2_bytes.exp2() / unit).round().max(1.0) * unit;
+    bytes as usize
+}

@@ -1,0 +1,110 @@
+//! The step of the clock that a matrix was timed with.
+//!
+//! A coarse clock (5.2 ns on Windows machines, 16.7 ns on a Power9) gives
+//! multiples of its step only. A pair is then wrong by up to a step either way:
+//! siblings of 7.7 ns show 5.2 or 10.4, and what lies one step apart is not
+//! known to differ at all.
+
+use super::figures::count;
+
+/// Finer steps do not matter: they are small against the nearest pair.
+const FINEST_SHARE: f64 = 0.1;
+/// Mean distance to a multiple, in steps; 0.25 where there is no step.
+const ON_STEP: f64 = 0.09;
+/// Multiples that must occur. Tight groups of figures fit steps by accident;
+/// four of them with no figure between do not.
+const OCCURRING: usize = 4;
+/// Candidates are this much apart.
+const SCAN: f64 = 1.005;
+/// Candidates between the first that fits and one 15 % smaller.
+const FURTHER: usize = 30;
+
+/// The coarsest step that the figures (in ns) are multiples of; `None` where
+/// they are of no step that matters.
+pub(super) fn step_ns(figures: &[f64]) -> Option<f64> {
+    let smallest = figures
+        .iter()
+        .copied()
+        .filter(|v| *v > 0.0)
+        .fold(f64::INFINITY, f64::min);
+    if !smallest.is_normal() {
+        return None;
+    }
+    let sample = sample(figures);
+    let coarsest = 1.0 / FINEST_SHARE;
+    // Bounded by the ratio of the two ends, whatever the figures are. The
+    // first steps that fit are a little too large; a few further down is the
+    // one that fits best, before its half comes into sight.
+    std::iter::successors(Some(coarsest * 1.1), |times| Some(times / SCAN))
+        .take_while(|times| *times >= 1.0)
+        .map(|times| smallest * FINEST_SHARE * times)
+        .map(|step| (step, off_step(&sample, step)))
+        .skip_while(|(_, off)| off.is_none())
+        .take(FURTHER)
+        .filter_map(|(step, off)| Some((step, off?)))
+        .min_by(|a, b| a.1.total_cmp(&b.1))
+        .map(|(step, _)| refined(&sample, step))
+}
+
+/// Some hundred figures, evenly from the sorted ones: enough to see a comb.
+fn sample(figures: &[f64]) -> Vec<f64> {
+    const ENOUGH: usize = 512;
+    let mut sorted = figures.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let stride = sorted.len().div_ceil(ENOUGH).max(1);
+    sorted.into_iter().step_by(stride).collect()
+}
+
+/// Mean distance of the figures to multiples of a step, in steps; `None` where
+/// they are no such multiples.
+fn off_step(sample: &[f64], step: f64) -> Option<f64> {
+    let off: f64 = sample
+        .iter()
+        .map(|v| (v / step - (v / step).round()).abs())
+        .sum();
+    let off = off / count(sample.len());
+    let mut multiples: Vec<f64> = sample.iter().map(|v| (v / step).round()).collect();
+    multiples.dedup_by(|a, b| (*a - *b).abs() < 0.5);
+    let adjacent = multiples
+        .windows(2)
+        .filter(|pair| pair[1] - pair[0] < 1.5)
+        .count();
+    (off <= ON_STEP && multiples.len() >= OCCURRING && adjacent >= 2).then_some(off)
+}
+
+/// The step by least squares over its multiples.
+fn refined(sample: &[f64], step: f64) -> f64 {
+    let (mut product, mut square) = (0.0, 0.0);
+    for v in sample {
+        let multiple = (v / step).round();
+        product += v * multiple;
+        square += multiple * multiple;
+    }
+    if square > 0.0 { product / square } else { step }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(figures: &[f64], expected: Option<f64>) {
+        let found = step_ns(figures);
+        let is_right = match (found, expected) {
+            (Some(found), Some(expected)) => (found / expected - 1.0).abs() < 0.02,
+            (found, expected) => found == expected,
+        };
+        assert!(is_right, "{found:?} instead of {expected:?} of {figures:?}");
+    }
+
+    #[test]
+    fn steps_are_seen_where_they_matter() {
+        check(&[5.0, 5.3, 10.3, 10.7, 15.3, 15.7, 20.7, 26.0], Some(5.2));
+        check(&[0.0, 16.7, 33.3, 383.3, 400.0, 416.6, 433.3], Some(16.67));
+        check(&[7.7, 15.5, 16.1, 16.9, 18.2, 19.5, 20.4, 21.7], None);
+        // Two tight groups fit many steps, but show none.
+        check(&[31.9, 31.9, 38.6, 38.6, 38.7], None);
+        check(&[], None);
+        check(&[0.0, 0.0], None);
+        check(&[5e-324, 1.0, f64::MAX], None);
+    }
+}

@@ -1,0 +1,289 @@
+//! Clusters of small cores on hybrid chips, which latency shows inside out.
+//!
+//! The four E-cores of a cluster share an L2 and one stop of the ring. A line
+//! that one of them changed reaches a mate by way of the ring all the same, and
+//! queues at the stop for both directions: 53 ns on a 12600K, where an E-core
+//! and a P-core exchange it in 37 to 41. Cores that are farther from each other
+//! than from everybody else cannot be explained by distance: on a ring or mesh,
+//! what is far from the same place is near to each other. So such a group,
+//! unless it is a pair, is one stop.
+
+use super::figures::{Logs, count, mean, median, quantile};
+use super::linkage::Tree;
+use super::search::{By, Found};
+
+/// The way between mates over the way to others: 1.25 and 1.29 on 12700K and
+/// 12600K, 1.2 on a busy 14700K.
+const RATIO: f64 = 1.08;
+/// The share of the cores for which that must hold.
+const SUPPORTED: f64 = 0.9;
+/// Two clusters are told apart from one by mates standing this much above
+/// cores of the other cluster.
+const APART: f64 = 1.05;
+/// A pair may be far from each other by chance.
+const SMALLEST: usize = 3;
+/// Gracemont to Skymont come in clusters of four.
+const LARGEST: usize = 4;
+/// Cores without SMT siblings that must be in such groups: they are all of one
+/// make.
+const COVERED: f64 = 0.8;
+/// Chips have clusters of one size; others must explain this much more of the
+/// variance, as where a guest has only some of the cores.
+const MUCH_BETTER: f64 = 0.2;
+/// Disturbances add time, as being mates does: the upper fifth of the figures
+/// counts like its lower end.
+const CUT_OFF: f64 = 0.8;
+
+/// Groups among `alone`, rows that have no SMT siblings; `others` have.
+pub(super) fn find(logs: &Logs, alone: &[usize], others: &[usize]) -> Option<Found> {
+    if alone.len() < SMALLEST || others.is_empty() {
+        return None;
+    }
+    let excess = Excess::of(logs, alone, others);
+    let equal = excess.best(
+        (SMALLEST..=LARGEST)
+            .filter(|&size| size < alone.len() && alone.len().is_multiple_of(size))
+            .map(|size| excess.of_equal_size(size)),
+    );
+    let any = excess.best(excess.tree().into_iter());
+    let best = match (equal, any) {
+        (Some(equal), Some(any)) if any.0 > equal.0 + MUCH_BETTER => Some(any.1),
+        (equal, any) => equal.or(any).map(|(_, groups)| groups),
+    };
+    let one = (alone.len() <= LARGEST).then(|| vec![(0..alone.len()).collect::<Vec<usize>>()]);
+    let clusters: Vec<Vec<usize>> = best
+        .or(one)?
+        .iter()
+        .map(|group| group.iter().map(|&item| alone[item]).collect())
+        .collect();
+    judge(logs, alone, others, &clusters)
+}
+
+/// How far pairs of small cores stand above what both have to everybody else.
+/// Taking that away, a core that was busy all the time looks like the others.
+struct Excess {
+    logs: Logs,
+}
+
+impl Excess {
+    fn of(logs: &Logs, alone: &[usize], others: &[usize]) -> Self {
+        let usual: Vec<f64> = alone
+            .iter()
+            .map(|&row| median(&mut to(logs, row, others)))
+            .collect();
+        let mut excess = Logs::new(alone.len());
+        for i in 0..alone.len() {
+            for j in 0..i {
+                let own = (usual[i] + usual[j]) / 2.0;
+                excess.set(i, j, logs.at(alone[i], alone[j]) - own);
+            }
+        }
+        let limit = quantile(&mut excess.known(), CUT_OFF);
+        for i in 0..alone.len() {
+            for j in 0..i {
+                excess.set(i, j, excess.at(i, j).min(limit));
+            }
+        }
+        Self { logs: excess }
+    }
+
+    /// The partition that explains most, of those with clusters apart.
+    fn best(&self, ways: impl Iterator<Item = Vec<Vec<usize>>>) -> Option<(f64, Vec<Vec<usize>>)> {
+        ways.filter(|way| self.apart(way) >= APART.ln())
+            .map(|way| (self.explained(&way), way))
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+    }
+
+    fn len(&self) -> usize {
+        self.logs.len()
+    }
+
+    /// All partitions of the tree whose clusters cover enough.
+    fn tree(&self) -> Vec<Vec<Vec<usize>>> {
+        let mut inverse = Logs::new(self.len());
+        for i in 0..self.len() {
+            for j in 0..i {
+                inverse.set(i, j, -self.logs.at(i, j));
+            }
+        }
+        let tree = Tree::of(&inverse);
+        (1..self.len())
+            .map(|merges| {
+                let mut groups = tree.groups_after(merges);
+                groups.retain(|group| (SMALLEST..=LARGEST).contains(&group.len()));
+                groups
+            })
+            .filter(|groups| {
+                let covered = groups.iter().map(Vec::len).sum();
+                count(covered) >= COVERED * count(self.len())
+            })
+            .collect()
+    }
+
+    /// The best partition into clusters of one size, as chips are made:
+    /// clusters grown one by one, then cores exchanged while that helps.
+    fn of_equal_size(&self, size: usize) -> Vec<Vec<usize>> {
+        let mut rest: Vec<usize> = (0..self.len()).collect();
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        while !rest.is_empty() {
+            let mut group = self.strongest_pair(&rest);
+            rest.retain(|item| !group.contains(item));
+            while group.len() < size && !rest.is_empty() {
+                let next = best_of(&rest, |item| self.belonging(item, &group));
+                rest.retain(|&item| item != next);
+                group.push(next);
+            }
+            groups.push(group);
+        }
+        while self.exchange(&mut groups) {}
+        groups
+    }
+
+    fn strongest_pair(&self, items: &[usize]) -> Vec<usize> {
+        if items.len() < 2 {
+            return items.to_vec();
+        }
+        let strength = |item: usize| {
+            items
+                .iter()
+                .filter(|&&other| other != item)
+                .map(|&other| self.logs.at(item, other))
+                .fold(f64::NEG_INFINITY, f64::max)
+        };
+        let first = best_of(items, strength);
+        let others: Vec<usize> = items.iter().copied().filter(|&i| i != first).collect();
+        vec![first, best_of(&others, |item| self.logs.at(item, first))]
+    }
+
+    /// Mean excess of an item over a group, itself left out.
+    fn belonging(&self, item: usize, group: &[usize]) -> f64 {
+        mean(&to(&self.logs, item, group))
+    }
+
+    /// Exchanges the two items that gain most; false where none do.
+    fn exchange(&self, groups: &mut [Vec<usize>]) -> bool {
+        let mut best: Option<(f64, [usize; 4])> = None;
+        for g in 0..groups.len() {
+            for h in 0..g {
+                for (i, &a) in groups[g].iter().enumerate() {
+                    for (j, &b) in groups[h].iter().enumerate() {
+                        let gain = self.gain(a, &groups[g], b, &groups[h]);
+                        if gain > 1e-9 && best.is_none_or(|(most, _)| gain > most) {
+                            best = Some((gain, [g, i, h, j]));
+                        }
+                    }
+                }
+            }
+        }
+        let Some((_, [g, i, h, j])) = best else {
+            return false;
+        };
+        let (a, b) = (groups[g][i], groups[h][j]);
+        groups[g][i] = b;
+        groups[h][j] = a;
+        true
+    }
+
+    fn gain(&self, a: usize, of_a: &[usize], b: usize, of_b: &[usize]) -> f64 {
+        let sum = |item: usize, group: &[usize], but: usize| -> f64 {
+            to(&self.logs, item, group).iter().sum::<f64>()
+                - Some(self.logs.at(item, but))
+                    .filter(|v| v.is_finite() && group.contains(&but))
+                    .unwrap_or(0.0)
+        };
+        sum(a, of_b, b) + sum(b, of_a, a) - sum(a, of_a, b) - sum(b, of_b, a)
+    }
+
+    /// Pairs of mates, and all others.
+    fn sides(&self, groups: &[Vec<usize>]) -> (Vec<f64>, Vec<f64>) {
+        let group_of = |item: usize| groups.iter().position(|group| group.contains(&item));
+        let (mut mates, mut rest) = (Vec::new(), Vec::new());
+        for i in 0..self.len() {
+            for j in (0..i).filter(|&j| self.logs.at(i, j).is_finite()) {
+                let are_mates = group_of(i).is_some() && group_of(i) == group_of(j);
+                let side = if are_mates { &mut mates } else { &mut rest };
+                side.push(self.logs.at(i, j));
+            }
+        }
+        (mates, rest)
+    }
+
+    /// How far mates stand above others.
+    fn apart(&self, groups: &[Vec<usize>]) -> f64 {
+        let (mut mates, mut rest) = self.sides(groups);
+        if mates.is_empty() || rest.is_empty() {
+            return 0.0;
+        }
+        median(&mut mates) - median(&mut rest)
+    }
+
+    /// The share of the variance that lies between mates and others.
+    fn explained(&self, groups: &[Vec<usize>]) -> f64 {
+        let (mates, rest) = self.sides(groups);
+        let all: Vec<f64> = mates.iter().chain(&rest).copied().collect();
+        let spread = |values: &[f64]| -> f64 {
+            let centre = mean(values);
+            values.iter().map(|v| (v - centre) * (v - centre)).sum()
+        };
+        1.0 - (spread(&mates) + spread(&rest)) / spread(&all).max(f64::MIN_POSITIVE)
+    }
+}
+
+/// The item with the largest merit.
+fn best_of(items: &[usize], merit: impl Fn(usize) -> f64) -> usize {
+    let mut best = items[0];
+    for &item in &items[1..] {
+        if merit(item) > merit(best) {
+            best = item;
+        }
+    }
+    best
+}
+
+fn to(logs: &Logs, row: usize, columns: &[usize]) -> Vec<f64> {
+    columns
+        .iter()
+        .filter(|column| **column != row)
+        .map(|&column| logs.at(row, column))
+        .filter(|value| value.is_finite())
+        .collect()
+}
+
+/// Clusters as a level, if every core in them is farther from its mates than
+/// from all others.
+fn judge(logs: &Logs, alone: &[usize], others: &[usize], clusters: &[Vec<usize>]) -> Option<Found> {
+    let mut margins = Vec::new();
+    let (mut inside, mut outside) = (Vec::new(), Vec::new());
+    for cluster in clusters {
+        let strangers: Vec<usize> = alone
+            .iter()
+            .chain(others)
+            .copied()
+            .filter(|row| !cluster.contains(row))
+            .collect();
+        for &row in cluster {
+            let mates = median(&mut to(logs, row, cluster));
+            let rest = median(&mut to(logs, row, &strangers));
+            margins.push(mates - rest);
+            inside.push(mates);
+            outside.push(rest);
+        }
+    }
+    let supporters = margins.iter().filter(|m| **m >= RATIO.ln()).count();
+    let is_level = !margins.is_empty() && count(supporters) >= SUPPORTED * count(margins.len());
+    let singles = others.iter().chain(alone).copied();
+    is_level.then(|| Found {
+        groups: singles
+            .filter(|row| !clusters.iter().any(|c| c.contains(row)))
+            .map(|row| vec![row])
+            .chain(clusters.iter().cloned())
+            .collect(),
+        inside_ns: median(&mut inside).exp(),
+        outside_ns: median(&mut outside).exp(),
+        worst: quantile(&mut margins, 0.1),
+        supporters,
+        asked: margins.len(),
+        by: By::Inverse,
+        contention: None,
+    })
+}

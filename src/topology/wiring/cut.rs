@@ -1,0 +1,245 @@
+//! A cut of the tree: is it a level, or a place in a gradient?
+//!
+//! Every item is asked how much nearer it is to its own group than to the
+//! nearest other one. On a ring or a mesh the items at a group's edge are as
+//! near to the next group; at a level none is.
+
+use super::figures::{Logs, count, mean, median, quantile};
+use super::linkage::Tree;
+
+/// The smallest ratio of a level's nearest outside to its inside, where the
+/// figures are not much better than that. Published levels stand 1.4 and more
+/// apart (SMT to LLC on Zen 3: 7.7 to 15.5 ns, 2.0; LLC to LLC on Zen 2: 43 to
+/// 82 ns, 1.9; Power9 chips 550 to 720 ns, 1.3 and 1.5 on average), flat rings
+/// and meshes stay below 1.1 between neighbours.
+const RATIO: f64 = 1.25;
+/// The smallest ratio where noise is small against it: Loongson 3A6000 has
+/// siblings at 31.9 and all others at 38.6 ns, 1.21, with a spread of 0.1 %.
+const FINE_RATIO: f64 = 1.12;
+/// How often the spread must fit into a gap below [`RATIO`].
+const FINE_GAP: f64 = 6.0;
+/// Of fewer items the spread is not known well enough for that.
+const FINE_ITEMS: usize = 6;
+/// How many steps of the clock a level's inside and outside are apart at least:
+/// one may be chance, as each figure is up to a step off. A quarter of the
+/// items may come closer: where every figure is off by chance, the smallest of
+/// many is.
+const APART: f64 = 1.25;
+/// The share of items that may contradict a level: disturbed measurements.
+const TOLERATED: f64 = 0.1;
+/// Groups of one level may differ this much: a disturbed pair of siblings has
+/// up to 1.9 times the others' latency (12.5 to 6.5 ns on 3960X), an M1 Pro's
+/// small cluster 1.3 times. Cores of one LLC are 2.0 times and more from each
+/// other what siblings are (Zen 3).
+const SLOW_MATES: f64 = 2.0;
+/// How far a level's last items may join it above its typical latency: a ring's
+/// opposite stops have 1.3 times the typical (63 ns to 46 on E5-2690).
+const WIDTH: f64 = 1.6;
+/// Cuts that are looked at, the widest gaps first. Machines have at most five
+/// levels; the rest is room for disturbed pairs.
+pub(super) const CUTS: usize = 24;
+/// A gap that cannot be a level is not looked at.
+pub(super) const NARROWEST: f64 = 0.03;
+
+/// A partition of items with the figures that speak for it. Heights are
+/// logarithms of latency.
+#[derive(Debug, Clone)]
+pub(super) struct Cut {
+    /// All items, those alone as groups of one.
+    pub(super) groups: Vec<Vec<usize>>,
+    /// Height of the last merge.
+    height: f64,
+    /// How much nearer each item's own group is than the nearest other.
+    pub(super) margins: Vec<f64>,
+    /// The margin of the worst items, the tolerated left out.
+    pub(super) worst: f64,
+    /// Mean of the margins.
+    pub(super) mean: f64,
+    /// Typical within a group.
+    pub(super) inside: f64,
+    /// Typical to the nearest other group.
+    pub(super) outside: f64,
+    /// From the typical inside to the nearest outside of all items but the
+    /// nearest quarter, ns.
+    apart_ns: f64,
+    /// How far single items are from typical, as a standard deviation.
+    spread: f64,
+}
+
+impl Cut {
+    /// Judges a partition; `None` where it has nothing within or nothing
+    /// outside.
+    pub(super) fn of(logs: &Logs, groups: Vec<Vec<usize>>, height: f64) -> Option<Self> {
+        if groups.len() < 2 {
+            return None;
+        }
+        let mut sides = sides(logs, &groups);
+        sides.retain(|side| side.nearest.is_finite());
+        let mut insides: Vec<f64> = sides.iter().filter_map(|side| side.typical).collect();
+        let mut nearest: Vec<f64> = sides.iter().map(|side| side.nearest).collect();
+        if insides.is_empty() {
+            return None;
+        }
+        let inside_ns = mean(
+            &insides
+                .iter()
+                .map(|value| value.exp())
+                .collect::<Vec<f64>>(),
+        );
+        let inside = median(&mut insides);
+        let outside = median(&mut nearest);
+        let margins: Vec<f64> = sides
+            .iter()
+            .map(|side| side.nearest - side.farthest_mate.unwrap_or(inside))
+            .collect();
+        Some(Self {
+            worst: worst(margins.clone()),
+            apart_ns: quantile(&mut nearest, 0.25).exp() - inside_ns,
+            mean: mean(&margins.iter().map(|m| m.min(MUCH)).collect::<Vec<f64>>()),
+            spread: deviation(insides, inside).max(deviation(nearest, outside)),
+            groups,
+            height,
+            margins,
+            inside,
+            outside,
+        })
+    }
+
+    /// Number of groups with two or more items.
+    pub(super) fn shared(&self) -> usize {
+        self.groups.iter().filter(|group| group.len() > 1).count()
+    }
+
+    /// Is it a level? Figures within a step of the clock are not known to
+    /// differ.
+    fn is_level(&self, step_ns: f64) -> bool {
+        if self.apart_ns < APART * step_ns {
+            return false;
+        }
+        let is_fine = self.margins.len() >= FINE_ITEMS && self.worst >= FINE_GAP * self.spread;
+        self.worst >= if is_fine { FINE_RATIO } else { RATIO }.ln()
+    }
+
+    /// The same level, only more of it: groups are kept, and items that were
+    /// alone have found company of their own, not much farther away.
+    fn completes(&self, other: &Self, logs: &Logs, step_ns: f64) -> bool {
+        let shared = |cut: &Self| -> Vec<Vec<usize>> {
+            let groups = cut.groups.iter().filter(|group| group.len() > 1);
+            groups.cloned().collect()
+        };
+        let kept = shared(other);
+        let largest = kept.iter().map(Vec::len).max().unwrap_or(0);
+        let limit_ns = SLOW_MATES * other.inside.exp() + step_ns;
+        let groups = shared(self);
+        kept.iter().all(|group| groups.contains(group))
+            && groups
+                .iter()
+                .filter(|group| !kept.contains(group))
+                .all(|new| new.len() <= largest && logs.within(new).exp() <= limit_ns)
+    }
+
+    /// The same level, only more of it? Groups that were joined lately, by
+    /// disturbed pairs, are no farther than the level's own width.
+    fn continues(&self, other: &Self, step_ns: f64) -> bool {
+        self.height.exp() <= WIDTH * other.inside.exp() + step_ns
+    }
+}
+
+/// Margins above a ratio of four all mean "certainly".
+const MUCH: f64 = 1.4;
+
+/// The smallest of the values, the tolerated left out.
+fn worst(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of a length"
+    )]
+    let tolerated = (TOLERATED * count(values.len())) as usize;
+    values[tolerated]
+}
+
+/// A robust standard deviation: 1.4826 times the median distance from the
+/// centre.
+fn deviation(values: Vec<f64>, centre: f64) -> f64 {
+    let mut distances: Vec<f64> = values.iter().map(|v| (v - centre).abs()).collect();
+    1.4826 * median(&mut distances)
+}
+
+/// An item's figures on both sides of a cut.
+struct Side {
+    /// Of an item with mates: the typical one's distance.
+    typical: Option<f64>,
+    /// The far ones' distance: the 80th percentile, since disturbances only
+    /// ever add time.
+    farthest_mate: Option<f64>,
+    /// Mean distance to the nearest other group.
+    nearest: f64,
+}
+
+fn sides(logs: &Logs, groups: &[Vec<usize>]) -> Vec<Side> {
+    let mut group_of = vec![0; logs.len()];
+    for (number, group) in groups.iter().enumerate() {
+        for &item in group {
+            group_of[item] = number;
+        }
+    }
+    (0..logs.len())
+        .map(|item| {
+            let mut sums = vec![(0.0, 0.0); groups.len()];
+            let mut mates = Vec::new();
+            for (&value, &group) in logs.row(item).iter().zip(&group_of) {
+                if !value.is_finite() {
+                    continue;
+                }
+                if group == group_of[item] {
+                    mates.push(value);
+                } else {
+                    sums[group].0 += value;
+                    sums[group].1 += 1.0;
+                }
+            }
+            Side {
+                typical: (!mates.is_empty()).then(|| median(&mut mates)),
+                farthest_mate: (!mates.is_empty()).then(|| quantile(&mut mates, 0.8)),
+                nearest: sums
+                    .iter()
+                    .filter(|(_, known)| *known > 0.0)
+                    .map(|(sum, known)| sum / known)
+                    .fold(f64::INFINITY, f64::min),
+            }
+        })
+        .collect()
+}
+
+/// All cuts worth a look, lowest first.
+pub(super) fn cuts(logs: &Logs, tree: &Tree) -> Vec<Cut> {
+    tree.widest_gaps(CUTS, NARROWEST)
+        .into_iter()
+        .filter_map(|merges| Cut::of(logs, tree.groups_after(merges), tree.height_of(merges)))
+        .collect()
+}
+
+/// The finest level among cuts, which are ordered from low to high.
+pub(super) fn finest(
+    logs: &Logs,
+    cuts: &[Cut],
+    step_ns: f64,
+    is_allowed: impl Fn(&Cut) -> bool,
+) -> Option<Cut> {
+    let mut best: Option<&Cut> = None;
+    for cut in cuts {
+        if !cut.is_level(step_ns) || !is_allowed(cut) {
+            continue;
+        }
+        best = match best {
+            None => Some(cut),
+            Some(so_far) if cut.completes(so_far, logs, step_ns) => Some(cut),
+            Some(so_far) if !cut.continues(so_far, step_ns) => break,
+            Some(so_far) if cut.mean > so_far.mean => Some(cut),
+            so_far => so_far,
+        };
+    }
+    best.cloned()
+}

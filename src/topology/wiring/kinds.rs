@@ -1,0 +1,86 @@
+//! What a level is: from its place among the others, and from published
+//! latencies where its place does not tell.
+//!
+//! Latencies are one-way times of compare-and-swap as core-to-core-latency
+//! publishes them: SMT siblings 4 to 13 ns on most cores (10 on Milan, 8 on
+//! Zen 3 desktops, 4 to 8 on Intel), one LLC 15 to 57 ns, another LLC 68 to
+//! 145 ns, another package 97 to 320 ns. Ranges overlap; where they do, the
+//! kind that is the weaker claim is taken: who shares a package of Intel cores
+//! shares its LLC too, while two LLCs of one AMD package are not two packages.
+
+use super::LevelKind;
+use super::search::{By, Found};
+
+/// Below this only SMT siblings are found; the fastest published pair of cores
+/// with one LLC (Zen 3, Zen 4) has 15.3 ns.
+const SURELY_SMT_NS: f64 = 14.0;
+/// Siblings of the slower cores: 14.4 ns on Milan in a guest, 18 on Zen 5. What
+/// lies beside them is then the LLC, not 68 ns and more away.
+const SLOW_SMT_NS: f64 = 20.0;
+const SAME_LLC_NS: f64 = 62.0;
+/// Where a machine consists of pairs and nothing below them: Bulldozer's
+/// modules talk through their L2 in 42 to 47 ns, Loongson's siblings in 32;
+/// pairs of cores on a tile or cluster bus take 53 (KNL) and 60 (Cortex-A72).
+const PAIR_OF_THREADS_NS: f64 = 48.0;
+/// Pairs are a machine's rule, not chance, from this many.
+const RULE_OF_PAIRS: usize = 3;
+/// The widest SMT: POWER's eight threads.
+const WIDEST_SMT: usize = 8;
+
+/// Another package is no nearer than this (Ice Lake 97, Sandy Bridge 99 ns);
+/// another LLC of the same one is, on most machines.
+const OTHER_PACKAGE_NS: f64 = 94.0;
+/// Beyond this another package is likely whatever its size (Elbrus 253).
+const SURELY_OTHER_PACKAGE_NS: f64 = 150.0;
+/// Rings and meshes of whole packages: 32 to 57 ns; complexes of AMD cores,
+/// being small, 15 to 38.
+const SMALLEST_RING_NS: f64 = 24.0;
+const LARGE_RING_NS: f64 = 40.0;
+/// The largest complex of Zen to Zen 2 has eight CPUs.
+const LARGEST_OLD_COMPLEX: usize = 8;
+
+/// Names the levels, which are ordered from low to high. `may_be_smt` is false
+/// where contention has answered the question of siblings already.
+pub(super) fn name(levels: &[Found], may_be_smt: bool) -> Vec<LevelKind> {
+    let mut kinds = Vec::new();
+    for (place, level) in levels.iter().enumerate() {
+        let is_above_cache = kinds
+            .iter()
+            .any(|kind| matches!(kind, LevelKind::Llc | LevelKind::Package));
+        kinds.push(match level.by {
+            By::Contention => LevelKind::Smt,
+            By::Inverse => LevelKind::Llc,
+            By::Home => LevelKind::Package,
+            By::Gap if place == 0 && may_be_smt && is_smt(level) => LevelKind::Smt,
+            By::Gap if is_above_cache && kinds.contains(&LevelKind::Package) => LevelKind::Other,
+            By::Gap if is_above_cache && level.outside_ns >= OTHER_PACKAGE_NS => LevelKind::Package,
+            By::Gap if is_above_cache => LevelKind::Other,
+            By::Gap if is_package(level) => LevelKind::Package,
+            By::Gap => LevelKind::Llc,
+        });
+    }
+    kinds
+}
+
+/// May a lowest level found by latency be SMT siblings?
+pub(super) fn is_smt(level: &Found) -> bool {
+    let widest = level.shared().map(Vec::len).max().unwrap_or(0);
+    let is_all_pairs = widest == 2
+        && level.shared().count() >= RULE_OF_PAIRS
+        && level.groups.iter().all(|group| group.len() == 2);
+    let inside = level.inside_ns;
+    (inside < SURELY_SMT_NS && widest <= WIDEST_SMT)
+        || (inside < SLOW_SMT_NS && widest <= 2 && level.outside_ns < SAME_LLC_NS)
+        || (is_all_pairs && inside < PAIR_OF_THREADS_NS)
+}
+
+fn is_package(level: &Found) -> bool {
+    let smallest = level.shared().map(Vec::len).min().unwrap_or(0);
+    let (inside, outside) = (level.inside_ns, level.outside_ns);
+    let is_large = smallest > LARGEST_OLD_COMPLEX
+        && outside >= OTHER_PACKAGE_NS
+        && inside >= SMALLEST_RING_NS
+        && (level.shared().count() == 2 || inside >= LARGE_RING_NS);
+    let is_far = outside >= SURELY_OTHER_PACKAGE_NS && inside >= LARGE_RING_NS && smallest > 2;
+    is_large || is_far
+}

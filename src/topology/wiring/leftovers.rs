@@ -1,0 +1,71 @@
+//! Siblings whose one measurement went wrong.
+//!
+//! A pair of siblings is a single figure, and one figure in some hundred is
+//! disturbed: 31 pairs of 8 ns and two CPUs at 50 are a machine of 32 cores. All
+//! other levels are medians of many pairs. Where all but a few CPUs are in
+//! groups of one size, the few are put together if nothing speaks against it.
+
+use super::figures::{Logs, quantile};
+use super::search::Found;
+
+/// Groups of one size from which on this size is the machine's rule. Of hybrid
+/// chips with so many P-cores each has four E-cores or more.
+const RULE: usize = 6;
+/// The most CPUs left over, as a share: one in eight.
+const FEW: usize = 8;
+/// Siblings see the rest of the machine alike; those left over may differ by
+/// this many times what siblings differ by.
+const ALIKE: f64 = 2.0;
+
+/// The level with those left over paired where that is the likelier machine.
+pub(super) fn paired(logs: &Logs, mut level: Found) -> Found {
+    let size = level.shared().map(Vec::len).max().unwrap_or(0);
+    let whole = level.shared().filter(|group| group.len() == size).count();
+    let alone: Vec<usize> = level
+        .groups
+        .iter()
+        .filter(|group| group.len() == 1)
+        .map(|group| group[0])
+        .collect();
+    if size != 2
+        || whole != level.shared().count()
+        || whole < RULE
+        || alone.len() < 2
+        || alone.len() * FEW > logs.len()
+    {
+        return level;
+    }
+    let siblings: Vec<Vec<usize>> = level.shared().cloned().collect();
+    let mut unlike: Vec<f64> = siblings
+        .iter()
+        .map(|pair| logs.unlikeness(pair[0], pair[1]))
+        .collect();
+    let limit = ALIKE * quantile(&mut unlike, 0.9);
+    let pairs = matched(logs, &alone);
+    for (a, b) in pairs {
+        if logs.unlikeness(a, b) <= limit {
+            level.groups.retain(|group| *group != [a] && *group != [b]);
+            level.groups.push(vec![a.min(b), a.max(b)]);
+        }
+    }
+    level
+}
+
+/// Pairs among the rows that are closest to each other; the only one where
+/// there are but two.
+fn matched(logs: &Logs, alone: &[usize]) -> Vec<(usize, usize)> {
+    if let [a, b] = *alone {
+        return vec![(a, b)];
+    }
+    let nearest = |row: usize| {
+        (0..logs.len())
+            .filter(|&other| logs.at(row, other).is_finite())
+            .min_by(|&a, &b| logs.at(row, a).total_cmp(&logs.at(row, b)))
+    };
+    alone
+        .iter()
+        .filter_map(|&row| nearest(row).map(|other| (row, other)))
+        .filter(|&(row, other)| row < other && alone.contains(&other))
+        .filter(|&(row, other)| nearest(other) == Some(row))
+        .collect()
+}

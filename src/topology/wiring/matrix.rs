@@ -1,0 +1,390 @@
+//! Latency matrices as text.
+//!
+//! Reads what core-to-core-latency, c2clat and spreadsheets write: a square of
+//! numbers in ns, separated by commas, whole or only its lower triangle, with
+//! or without a diagonal. Refuses everything else by line and column: headers,
+//! ragged or missing rows, figures that are none.
+
+use super::PairMatrix;
+
+/// Why a matrix could not be read. Lines and columns count from 1.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MatrixError {
+    /// No figure at all.
+    #[error("there is no figure in it; a matrix has a row and a column for every CPU")]
+    Empty,
+    /// A cell that is no number.
+    #[error(
+        "line {line}, column {column}: '{cell}' is not a number; a matrix holds latencies in ns, without headers"
+    )]
+    NotANumber {
+        /// Line of the text.
+        line: usize,
+        /// Cell of the line.
+        column: usize,
+        /// What stands there, shortened.
+        cell: String,
+    },
+    /// A negative or infinite latency.
+    #[error(
+        "line {line}, column {column}: {cell} is not a latency; a matrix holds one figure of 0 ns or more for every pair"
+    )]
+    NotALatency {
+        /// Line of the text.
+        line: usize,
+        /// Cell of the line.
+        column: usize,
+        /// What stands there, shortened.
+        cell: String,
+    },
+    /// A figure missing from the lower triangle.
+    #[error(
+        "line {line}, column {column}: the latency of CPUs {row} and {other} is missing; is the file cut off?"
+    )]
+    Missing {
+        /// Line of the text.
+        line: usize,
+        /// Cell of the line.
+        column: usize,
+        /// CPU of the row.
+        row: usize,
+        /// CPU of the column.
+        other: usize,
+    },
+    /// A row longer or shorter than the others say.
+    #[error(
+        "line {line}, column {column}: the row has {found} cells and should have {expected}; is the file cut off?"
+    )]
+    Ragged {
+        /// Line of the text.
+        line: usize,
+        /// First cell too many, or the first that is missing.
+        column: usize,
+        /// Cells of the row.
+        found: usize,
+        /// Cells it should have.
+        expected: usize,
+    },
+    /// More columns than rows.
+    #[error(
+        "line {line}: the matrix ends after {rows} rows of {columns} columns; is the file cut off?"
+    )]
+    NotSquare {
+        /// Last line of the matrix.
+        line: usize,
+        /// Rows of the text.
+        rows: usize,
+        /// Cells of each row.
+        columns: usize,
+    },
+    /// An empty line between rows.
+    #[error("line {line} is empty between rows of the matrix; is a row missing?")]
+    EmptyLine {
+        /// Line of the text.
+        line: usize,
+    },
+    /// One CPU only.
+    #[error("line {line}: a matrix of one CPU has no pairs; it needs two rows or more")]
+    OneCpu {
+        /// Its line.
+        line: usize,
+    },
+    /// More rows than supported.
+    #[error("line {line}: matrices of more than {max} CPUs are not supported", max = PairMatrix::MAX_CPUS)]
+    TooLarge {
+        /// First line too many.
+        line: usize,
+    },
+}
+
+/// A line of the matrix.
+struct Row<'a> {
+    line: usize,
+    cells: Vec<&'a str>,
+}
+
+impl PairMatrix {
+    /// The most CPUs that a matrix may have where it is read from text.
+    pub const MAX_CPUS: usize = 1024;
+
+    /// Reads a matrix from comma-separated values, in ns; row and column `i`
+    /// are CPU `i`.
+    ///
+    /// Rows are of one length (a square, of which the upper triangle may be
+    /// empty), or each is one cell longer than the one before (a triangle).
+    /// What stands on the diagonal is not used.
+    ///
+    /// Where both triangles are filled each pair takes the smaller of its two
+    /// figures: what disturbs a transfer only ever adds time, and where two
+    /// homes of the line were tried the nearer one shows the wiring.
+    ///
+    /// # Errors
+    /// [`MatrixError`] names the first cell that is no latency, is missing or
+    /// is one too many.
+    pub fn from_csv(text: &str) -> Result<Self, MatrixError> {
+        let rows = split(text)?;
+        check_lengths(&rows)?;
+        let shift = usize::from(lacks_first_row(&rows));
+        let n = rows.len() + shift;
+        if n > Self::MAX_CPUS {
+            let line = rows.last().map_or(1, |row| row.line);
+            return Err(MatrixError::TooLarge { line });
+        }
+        let mut matrix = Self::new((0..n).collect());
+        for (index, row) in rows.iter().enumerate() {
+            matrix.read_row(index + shift, row)?;
+        }
+        for (index, row) in rows.iter().enumerate() {
+            matrix.check_row(index + shift, row)?;
+        }
+        if n == 1 {
+            return Err(MatrixError::OneCpu { line: rows[0].line });
+        }
+        Ok(matrix)
+    }
+
+    fn read_row(&mut self, cpu: usize, row: &Row<'_>) -> Result<(), MatrixError> {
+        for (other, cell) in row.cells.iter().enumerate() {
+            let value = latency(cell, row.line, other + 1)?;
+            // The diagonal is no pair, whatever stands there.
+            if let Some(value) = value.filter(|_| other != cpu) {
+                // `min` takes the other where one is NaN.
+                self.set(cpu, other, value.min(self.at(cpu, other)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Every pair of this CPU with those before it must be known.
+    fn check_row(&self, cpu: usize, row: &Row<'_>) -> Result<(), MatrixError> {
+        match (0..cpu).find(|&other| self.at(cpu, other).is_nan()) {
+            None => Ok(()),
+            Some(other) => Err(MatrixError::Missing {
+                line: row.line,
+                column: other + 1,
+                row: cpu,
+                other,
+            }),
+        }
+    }
+
+    /// The lower triangle as comma-separated values in ns, the way
+    /// [`PairMatrix::from_csv`] reads it; empty where not measured.
+    #[must_use]
+    pub fn to_csv(&self) -> String {
+        let mut text = String::new();
+        for row in 0..self.len() {
+            for column in 0..self.len() {
+                if column > 0 {
+                    text.push(',');
+                }
+                let value = self.at(row, column);
+                if column < row && value.is_finite() {
+                    text.push_str(&value.to_string());
+                }
+            }
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// Lines of cells, without empty lines before and after the matrix. The first
+/// row of a triangle without diagonal is an empty line of its own.
+fn split(text: &str) -> Result<Vec<Row<'_>>, MatrixError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    let mut gap = None;
+    for (index, text) in text.lines().enumerate() {
+        let line = index + 1;
+        if text.trim().is_empty() {
+            gap = gap.or(Some(line));
+            continue;
+        }
+        if let Some(gap) = gap.take().filter(|_| !rows.is_empty()) {
+            return Err(MatrixError::EmptyLine { line: gap });
+        }
+        if rows.len() > PairMatrix::MAX_CPUS {
+            return Err(MatrixError::TooLarge { line });
+        }
+        let cells: Vec<&str> = text.split(',').map(unquoted).collect();
+        if rows.is_empty() && line == 2 && (1..=2).contains(&cells.len()) {
+            rows.push(Row {
+                line: 1,
+                cells: vec![""; cells.len() - 1],
+            });
+        }
+        rows.push(Row { line, cells });
+    }
+    if rows.is_empty() || rows.iter().all(|row| used(row) == 0) {
+        return Err(MatrixError::Empty);
+    }
+    Ok(rows)
+}
+
+/// All rows of one length, or each one cell longer than the last; and as many
+/// rows as columns.
+fn check_lengths(rows: &[Row<'_>]) -> Result<(), MatrixError> {
+    let first = rows[0].cells.len();
+    let is_triangle = rows.get(1).is_some_and(|row| row.cells.len() == first + 1) && first <= 2;
+    for (index, row) in rows.iter().enumerate() {
+        let expected = first + if is_triangle { index } else { 0 };
+        let found = row.cells.len();
+        if found != expected {
+            return Err(MatrixError::Ragged {
+                line: row.line,
+                column: found.min(expected) + 1,
+                found,
+                expected,
+            });
+        }
+    }
+    // A comma after the last cell opens one more, which stays empty. In a lower
+    // triangle without diagonal that is the column of a CPU whose row is lost.
+    let n = rows.len();
+    let widest = rows.iter().map(used).max().unwrap_or(0);
+    let is_square = first == n || (first == n + 1 && widest == n);
+    if is_square || is_triangle {
+        return Ok(());
+    }
+    let last = &rows[rows.len() - 1];
+    if first < n {
+        return Err(MatrixError::Ragged {
+            line: last.line,
+            column: first + 1,
+            found: first,
+            expected: n,
+        });
+    }
+    Err(MatrixError::NotSquare {
+        line: last.line,
+        rows: n,
+        columns: first,
+    })
+}
+
+/// A triangle whose first row holds a figure, and every row ends with one above
+/// zero: no diagonal, since nothing is passed from a CPU to itself. CPU 0's
+/// empty row was left out.
+fn lacks_first_row(rows: &[Row<'_>]) -> bool {
+    let is_figure = |cell: &&str| cell.parse::<f64>().is_ok_and(|v| v.is_finite() && v > 0.0);
+    rows[0].cells.len() == 1
+        && rows.get(1).is_none_or(|row| row.cells.len() == 2)
+        && rows
+            .iter()
+            .all(|row| row.cells.last().is_some_and(is_figure))
+}
+
+fn unquoted(cell: &str) -> &str {
+    let cell = cell.trim();
+    cell.strip_prefix('"')
+        .and_then(|inner| inner.strip_suffix('"'))
+        .map_or(cell, str::trim)
+}
+
+/// Cells up to the last that is not empty.
+fn used(row: &Row<'_>) -> usize {
+    let last = row.cells.iter().rposition(|cell| !cell.is_empty());
+    last.map_or(0, |last| last + 1)
+}
+
+/// A cell's figure; `None` where it is empty.
+fn latency(cell: &str, line: usize, column: usize) -> Result<Option<f64>, MatrixError> {
+    if cell.is_empty() {
+        return Ok(None);
+    }
+    let value: f64 = cell.parse().map_err(|_| MatrixError::NotANumber {
+        line,
+        column,
+        cell: shortened(cell),
+    })?;
+    if value.is_finite() && value >= 0.0 {
+        return Ok(Some(value));
+    }
+    Err(MatrixError::NotALatency {
+        line,
+        column,
+        cell: shortened(cell),
+    })
+}
+
+/// Enough of a cell to find it again.
+fn shortened(cell: &str) -> String {
+    const ENOUGH: usize = 24;
+    if cell.chars().count() <= ENOUGH {
+        return cell.to_owned();
+    }
+    let start: String = cell.chars().take(ENOUGH).collect();
+    format!("{start}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Result<&str, &str>) {
+        let read = PairMatrix::from_csv(text);
+        let read = read
+            .map(|matrix| matrix.to_csv())
+            .map_err(|e| e.to_string());
+        match (read, expected) {
+            (Ok(read), Ok(expected)) => assert_eq!(read, expected, "{text:?}"),
+            (Err(error), Err(expected)) => {
+                assert!(error.contains(expected), "{text:?}: {error}");
+            }
+            (read, expected) => panic!("{text:?}: {read:?} instead of {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn squares_and_triangles_are_read() {
+        let three = Ok(",,\n5,,\n6,7,\n");
+        check(",,\n5,,\n6,7,\n", three);
+        check("0,,\n5,0,\n6,7,0\n", three);
+        check("0,5,6\n5,0,7\n6,7,0", three);
+        check(",5,6\n,,7\n,,\n", three);
+        check("1,9,6,\n5,1,8,\n6.5,7,1,\n", three);
+        check("\n5\n6,7\n", three);
+        check("5\n6,7\n", three);
+        check("0\n5,0\n6,7,0\n", three);
+        check("\n5,\n6,7,\n", three);
+        check("\u{feff},,\r\n\"5\",,\r\n \"6\" , 7 ,\r\n\r\n", three);
+        check(",\n36.6,\n", Ok(",\n36.6,\n"));
+        check("5\n", Ok(",\n5,\n"));
+    }
+
+    #[test]
+    fn everything_else_is_refused_by_its_place() {
+        check("", Err("no figure"));
+        check("\n,,\n", Err("no figure"));
+        check("0\n", Err("line 1: a matrix of one CPU"));
+        check("a,b\n1,2\n", Err("line 1, column 1: 'a' is not a number"));
+        check(
+            ",\n5 ns,\n",
+            Err("line 2, column 1: '5 ns' is not a number"),
+        );
+        check(",\n-5,\n", Err("line 2, column 1: -5 is not a latency"));
+        check(",\nNaN,\n", Err("line 2, column 1: NaN is not a latency"));
+        check(",\ninf,\n", Err("line 2, column 1: inf is not a latency"));
+        check(
+            ",,\n5,,\n6,,\n",
+            Err("line 3, column 2: the latency of CPUs 2 and 1"),
+        );
+        check(",,\n5,,\n6\n", Err("line 3, column 2: the row has 1 cells"));
+        check(
+            ",,\n5,,\n6,7,,\n",
+            Err("line 3, column 4: the row has 4 cells"),
+        );
+        check(
+            ",,,\n5,,,\n6,7,,\n",
+            Err("line 3: the matrix ends after 3 rows of 4"),
+        );
+        check(",,\n\n5,,\n6,7,\n", Err("line 2 is empty"));
+        check("1,2\n3,4\n5,6\n", Err("line 3, column 3"));
+        let large = ",".repeat(PairMatrix::MAX_CPUS) + "\n";
+        check(
+            &large.repeat(1030),
+            Err("line 1026: matrices of more than 1024"),
+        );
+    }
+}

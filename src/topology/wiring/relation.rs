@@ -1,0 +1,122 @@
+//! What two CPUs share, from their own figures alone.
+//!
+//! Where a machine has two CPUs, or a pair is watched over time, there is no
+//! gap between pairs to be found: only priors from machines whose wiring is
+//! known. They are wide, and what lies between them is called unclear.
+
+use super::LevelKind;
+
+/// Work beside an SMT sibling takes at least so many times as long: 1.72 was
+/// seen on Zen 3 for a spin loop, MCTOP takes 1.33 (Chatzopoulos et al. 2017:
+/// "SMT" where alone takes less than 0.75 of together).
+pub const SMT_CONTENTION: f64 = 1.3;
+/// Beside another core at most so many times: 1.03 was seen; shared power and
+/// last-level caches cost a little more on some machines.
+pub const NO_CONTENTION: f64 = 1.15;
+
+/// One-way times in ns between which the published matrices of known machines
+/// leave a gap. SMT siblings: 5–20 (18 on Zen 5 and Loongson). One cache: 18–70
+/// (27–43 in a Zen 3 complex, 45–65 on Xeon meshes). Another complex of the
+/// same package: 77–150. Another package: 105 (two-socket ring Xeons) to 270.
+const CORE_NS: f64 = 17.0;
+const LLC_FROM_NS: f64 = 24.0;
+const LLC_TO_NS: f64 = 70.0;
+const APART_FROM_NS: f64 = 77.0;
+const PACKAGE_FROM_NS: f64 = 160.0;
+/// No interconnect takes so long; a hypervisor that runs two vCPUs in turn on
+/// one hardware thread takes its time slice, milliseconds.
+const STACKED_NS: f64 = 3_000.0;
+
+/// What two CPUs share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Relation {
+    /// One hardware thread, in turn.
+    Stacked,
+    /// A core.
+    SameCore,
+    /// A last-level cache or cluster, not a core.
+    SameLlc,
+    /// No cache; whether a package is not told.
+    OtherLlc,
+    /// Not even a package.
+    OtherPackage,
+    /// The figures lie between.
+    Unclear,
+}
+
+impl Relation {
+    /// The innermost level that both are in, as records spell it; `other`
+    /// where they share none or it is unclear.
+    #[must_use]
+    pub const fn level(self) -> Option<LevelKind> {
+        match self {
+            Self::SameCore => Some(LevelKind::Smt),
+            Self::SameLlc => Some(LevelKind::Llc),
+            Self::Stacked | Self::OtherLlc | Self::OtherPackage | Self::Unclear => None,
+        }
+    }
+
+    /// What it means, to follow "CPUs 0 and 1".
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Stacked => "take turns on one hardware thread",
+            Self::SameCore => "share a core",
+            Self::SameLlc => "share a last-level cache but no core",
+            Self::OtherLlc => "share no cache",
+            Self::OtherPackage => "are in different packages",
+            Self::Unclear => "cannot be told apart from neighbours or strangers",
+        }
+    }
+}
+
+/// Judges a pair by its median one-way time in ns and, where it was measured,
+/// by how many times longer work takes beside the other CPU's.
+#[must_use]
+pub fn relation(latency_ns: f64, contention: Option<f64>) -> Relation {
+    let shares_core = contention.filter(|ratio| ratio.is_finite());
+    match shares_core {
+        _ if latency_ns >= STACKED_NS => Relation::Stacked,
+        Some(ratio) if ratio >= SMT_CONTENTION && latency_ns < LLC_TO_NS => Relation::SameCore,
+        Some(ratio) if ratio <= NO_CONTENTION && latency_ns < LLC_TO_NS => Relation::SameLlc,
+        None if latency_ns < CORE_NS => Relation::SameCore,
+        None if latency_ns < LLC_FROM_NS => Relation::Unclear,
+        None if latency_ns < LLC_TO_NS => Relation::SameLlc,
+        _ if latency_ns >= PACKAGE_FROM_NS => Relation::OtherPackage,
+        _ if latency_ns >= APART_FROM_NS => Relation::OtherLlc,
+        _ => Relation::Unclear,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(latency_ns: f64, contention: Option<f64>, expected: Relation) {
+        assert_eq!(relation(latency_ns, contention), expected);
+    }
+
+    #[test]
+    fn states_that_were_seen() {
+        check(14.4, Some(1.72), Relation::SameCore);
+        check(36.6, Some(1.03), Relation::SameLlc);
+        check(117.0, Some(1.03), Relation::OtherLlc);
+        check(200.0, Some(1.0), Relation::OtherPackage);
+    }
+
+    #[test]
+    fn latency_alone_is_not_enough_on_zen_5() {
+        check(18.0, None, Relation::Unclear);
+        check(18.0, Some(1.6), Relation::SameCore);
+        check(19.0, Some(1.02), Relation::SameLlc);
+    }
+
+    #[test]
+    fn between_and_beyond() {
+        check(36.0, Some(1.2), Relation::Unclear);
+        check(73.0, None, Relation::Unclear);
+        check(2e6, None, Relation::Stacked);
+        check(f64::NAN, None, Relation::Unclear);
+    }
+}

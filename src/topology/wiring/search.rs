@@ -1,0 +1,124 @@
+//! Levels one above the other: find the finest, take its groups for items, and
+//! look again.
+//!
+//! Items between groups are judged by medians of whole blocks, so that the
+//! higher a level is, the less single disturbed pairs count.
+
+use super::cut::{self, Cut};
+use super::figures::Logs;
+use super::home;
+use super::linkage::Tree;
+
+/// A level as rows of the matrix.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    /// All groups, rows alone as groups of one.
+    pub(super) groups: Vec<Vec<usize>>,
+    /// Typical latency within, ns.
+    pub(super) inside_ns: f64,
+    /// Typical latency to the nearest outside, ns.
+    pub(super) outside_ns: f64,
+    /// The margin of the worst items, as logarithm of a ratio.
+    pub(super) worst: f64,
+    /// Items that are nearer to their own group than to any other.
+    pub(super) supporters: usize,
+    /// Items that were asked.
+    pub(super) asked: usize,
+    /// How it was found.
+    pub(super) by: By,
+    /// Typical contention within and outside, where that was measured.
+    pub(super) contention: Option<(f64, f64)>,
+}
+
+/// The argument for a level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    /// A gap between latencies.
+    Gap,
+    /// The model of a line at home in one package.
+    Home,
+    /// Cores that are farther from each other than from all others.
+    Inverse,
+    /// Work beside each other is slow.
+    Contention,
+}
+
+impl Found {
+    /// Is this row in a group of two or more?
+    pub(super) fn has(&self, row: usize) -> bool {
+        self.shared().any(|group| group.contains(&row))
+    }
+
+    /// Groups of two or more rows.
+    pub(super) fn shared(&self) -> impl Iterator<Item = &Vec<usize>> {
+        self.groups.iter().filter(|group| group.len() > 1)
+    }
+}
+
+/// Levels above `items`, which are groups of rows, lowest first.
+pub(super) fn levels(logs: &Logs, step_ns: f64, mut items: Vec<Vec<usize>>) -> Vec<Found> {
+    let mut found = Vec::new();
+    while items.len() > 2 {
+        let level = next(logs, step_ns, &items);
+        let Some(level) = level else { break };
+        items.clone_from(&level.groups);
+        found.push(level);
+    }
+    found
+}
+
+pub(super) fn next(logs: &Logs, step_ns: f64, items: &[Vec<usize>]) -> Option<Found> {
+    let blocks = logs.between(items);
+    let tree = Tree::of(&blocks);
+    let cuts = cut::cuts(&blocks, &tree);
+    let weights: Vec<usize> = items.iter().map(Vec::len).collect();
+    let is_contracted = weights.iter().any(|&w| w > 2);
+    // One group among four or more items is what a line's home makes: part of
+    // a level that the other items have as well, or nothing at all.
+    let level = cut::finest(&blocks, &cuts, step_ns, |cut| {
+        cut.shared() > 1 || items.len() < 4 || !is_contracted
+    });
+    match level {
+        Some(level) if level.shared() > 1 => Some(of_cut(&level, items)),
+        level => home_level(&blocks, &tree, &weights, items)
+            .or_else(|| level.map(|level| of_cut(&level, items))),
+    }
+}
+
+fn of_cut(cut: &Cut, items: &[Vec<usize>]) -> Found {
+    Found {
+        groups: cut.groups.iter().map(|group| rows(group, items)).collect(),
+        inside_ns: cut.inside.exp(),
+        outside_ns: cut.outside.exp(),
+        worst: cut.worst,
+        supporters: cut.margins.iter().filter(|margin| **margin > 0.0).count(),
+        asked: cut.margins.len(),
+        by: By::Gap,
+        contention: None,
+    }
+}
+
+fn home_level(
+    blocks: &Logs,
+    tree: &Tree,
+    weights: &[usize],
+    items: &[Vec<usize>],
+) -> Option<Found> {
+    let home = home::find(blocks, tree, weights)?;
+    Some(Found {
+        groups: vec![rows(&home.near, items), rows(&home.far, items)],
+        inside_ns: home.inside.exp(),
+        outside_ns: home.outside.exp(),
+        worst: (home.outside - home.inside) * home.ordered,
+        supporters: home.supporters(),
+        asked: home.near.len() + home.far.len(),
+        by: By::Home,
+        contention: None,
+    })
+}
+
+fn rows(group: &[usize], items: &[Vec<usize>]) -> Vec<usize> {
+    let mut rows: Vec<usize> = group.iter().flat_map(|&i| items[i].clone()).collect();
+    rows.sort_unstable();
+    rows
+}

@@ -1,0 +1,295 @@
+//! SMT siblings from contention, with latency as second witness.
+//!
+//! Two threads of one core slow each other down (1.3 to 2 times); others do
+//! not (Chatzopoulos et al., MCTOP, `EuroSys` 2017, time a spin loop so). Single
+//! ratios are wrong now and then: a neighbour's work makes 1.5 of 1.0, a pause
+//! 1.1 of 1.6. Latency says what siblings cannot be (farther than others) and,
+//! on most machines, who they are; on Zen 5 and on clusters of small cores it
+//! says nothing, and contention decides alone.
+
+use super::PairMatrix;
+use super::cut::Cut;
+use super::figures::{Logs, count, median};
+use super::linkage::Tree;
+use super::search::{By, Found};
+
+/// Between the ratios of siblings (1.3 to 2) and of others (0.95 to 1.1).
+const EVEN_RATIO: f64 = 1.2;
+/// One unit of evidence per this much.
+const RATIO_STEP: f64 = 0.05;
+/// The most that one contention figure may say, in units of ln(odds): one in
+/// fifty is wrong.
+const MOST: f64 = 4.0;
+/// Before anything is measured, a pair is rather none of siblings.
+const PRIOR: f64 = -1.0;
+/// Evidence of a latency that one pair in ten has, or fewer.
+const RARE: f64 = 2.2;
+/// Siblings of one machine have latencies within this ratio of the typical.
+const ALIKE: f64 = 1.15;
+/// Siblings are never farther from each other than the nearest other CPU,
+/// disturbances apart.
+const FARTHER: f64 = 1.3;
+
+/// What contention says of siblings.
+pub(super) enum Siblings {
+    /// Nothing: too little of it was measured.
+    Unknown,
+    /// There are none.
+    None,
+    /// These.
+    Groups(Found),
+}
+
+/// Finds the groups of siblings among `rows`.
+pub(super) fn find(contention: &PairMatrix, rows: &[usize], logs: &Logs, step_ns: f64) -> Siblings {
+    let ratios = Ratios::of(contention, rows);
+    if ratios.known < rows.len() {
+        return Siblings::Unknown;
+    }
+    let witness = Witness::of(&ratios, logs, step_ns);
+    // Evidence for being siblings is nearness: the tree merges the smallest.
+    let mut distances = Logs::new(rows.len());
+    for i in 0..rows.len() {
+        for j in 0..i {
+            let evidence = PRIOR + ratios.evidence(i, j) + witness.evidence(logs, i, j);
+            distances.set(i, j, -evidence);
+        }
+    }
+    let groups = Tree::of(&distances).groups_below(0.0);
+    let groups = rewired(trimmed(groups, &distances), &distances);
+    let groups = believed(groups, &witness);
+    if groups.iter().all(|group| group.len() == 1) {
+        return Siblings::None;
+    }
+    let found = describe(&groups, &distances, logs);
+    if !found.inside_ns.is_finite() {
+        return Siblings::Unknown;
+    }
+    Siblings::Groups(Found {
+        contention: ratios.typical(&groups),
+        ..found
+    })
+}
+
+/// Groups without those whom a single disturbed pair brought in: all cores of a
+/// machine with SMT have equally many threads, so that a group larger than the
+/// most common ones loses its weakest members.
+fn trimmed(mut groups: Vec<Vec<usize>>, distances: &Logs) -> Vec<Vec<usize>> {
+    let sizes = groups.iter().map(Vec::len).filter(|size| *size > 1);
+    let mut sizes: Vec<f64> = sizes.map(count).collect();
+    let usual = median(&mut sizes);
+    let mut out = Vec::new();
+    for group in &mut groups {
+        while count(group.len()) > usual {
+            let weakness = |item: &usize| {
+                let others = group.iter().filter(|other| *other != item);
+                others.map(|&other| distances.at(*item, other)).sum::<f64>()
+            };
+            let weakest = (0..group.len())
+                .max_by(|&a, &b| weakness(&group[a]).total_cmp(&weakness(&group[b])));
+            out.extend(weakest.map(|place| vec![group.remove(place)]));
+        }
+    }
+    groups.extend(out);
+    groups
+}
+
+/// Two rows alone beside a pair that a disturbance joined: where each of them
+/// goes with one of the pair, two pairs explain more than one.
+fn rewired(mut groups: Vec<Vec<usize>>, distances: &Logs) -> Vec<Vec<usize>> {
+    let goes = |a: usize, b: usize| distances.at(a, b) < 0.0;
+    while let Some((place, a, b)) = groups.iter().enumerate().find_map(|(place, pair)| {
+        let [p, q] = pair[..] else { return None };
+        let alone = |with: usize, but: usize| {
+            let rows = groups.iter().filter(|group| group.len() == 1);
+            rows.map(|group| group[0])
+                .find(|&row| row != but && goes(row, with))
+        };
+        let a = alone(p, usize::MAX)?;
+        Some((place, a, alone(q, a)?))
+    }) {
+        let (p, q) = (groups[place][0], groups[place][1]);
+        groups[place] = vec![a.min(p), a.max(p)];
+        groups.retain(|group| *group != [a] && *group != [b]);
+        groups.push(vec![b.min(q), b.max(q)]);
+    }
+    groups
+}
+
+/// Groups, unless they look like disturbances: few, and of latencies that many
+/// pairs have.
+fn believed(groups: Vec<Vec<usize>>, witness: &Witness) -> Vec<Vec<usize>> {
+    let all: usize = groups.iter().map(Vec::len).sum();
+    let alone = groups.iter().filter(|group| group.len() == 1).count();
+    let is_rule = 2 * alone <= all;
+    if is_rule || witness.near >= RARE {
+        return groups;
+    }
+    (0..all).map(|row| vec![row]).collect()
+}
+
+fn describe(groups: &[Vec<usize>], distances: &Logs, logs: &Logs) -> Found {
+    let mut within: Vec<f64> = Vec::new();
+    let (mut supporters, mut asked) = (0, 0);
+    for group in groups.iter().filter(|group| group.len() > 1) {
+        for (&i, &j) in group
+            .iter()
+            .flat_map(|i| group.iter().map(move |j| (i, j)))
+            .filter(|(i, j)| i > j)
+        {
+            within.push(logs.at(i, j));
+            asked += 1;
+            supporters += usize::from(distances.at(i, j) < 0.0);
+        }
+    }
+    within.retain(|value| value.is_finite());
+    let cut = Cut::of(logs, groups.to_vec(), 0.0);
+    Found {
+        groups: groups.to_vec(),
+        inside_ns: median(&mut within).exp(),
+        outside_ns: cut.as_ref().map_or(f64::NAN, |cut| cut.outside.exp()),
+        worst: cut.as_ref().map_or(0.0, |cut| cut.worst),
+        supporters,
+        asked,
+        by: By::Contention,
+        contention: None,
+    }
+}
+
+/// Contention figures of rows.
+struct Ratios {
+    size: usize,
+    values: Vec<f64>,
+    known: usize,
+}
+
+impl Ratios {
+    fn of(contention: &PairMatrix, rows: &[usize]) -> Self {
+        let values: Vec<f64> = rows
+            .iter()
+            .flat_map(|&i| rows.iter().map(move |&j| contention.at(i, j)))
+            .map(|v| {
+                if v.is_finite() && v > 0.0 {
+                    v
+                } else {
+                    f64::NAN
+                }
+            })
+            .collect();
+        let known = values.iter().filter(|v| v.is_finite()).count() / 2;
+        Self {
+            size: rows.len(),
+            values,
+            known,
+        }
+    }
+
+    /// In units of ln(odds); 0 of what was not measured.
+    fn evidence(&self, i: usize, j: usize) -> f64 {
+        let ratio = self.values[i * self.size + j];
+        if ratio.is_nan() {
+            return 0.0;
+        }
+        ((ratio - EVEN_RATIO) / RATIO_STEP).clamp(-MOST, MOST)
+    }
+
+    /// The median within groups and between them.
+    fn typical(&self, groups: &[Vec<usize>]) -> Option<(f64, f64)> {
+        let mut group_of = vec![0; self.size];
+        for (number, group) in groups.iter().enumerate() {
+            for &row in group {
+                group_of[row] = number;
+            }
+        }
+        let (mut within, mut outside) = (Vec::new(), Vec::new());
+        for i in 0..self.size {
+            for j in 0..i {
+                let ratio = self.values[i * self.size + j];
+                if ratio.is_finite() && group_of[i] == group_of[j] {
+                    within.push(ratio);
+                } else if ratio.is_finite() {
+                    outside.push(ratio);
+                }
+            }
+        }
+        let typical = (median(&mut within), median(&mut outside));
+        (typical.0.is_finite() && typical.1.is_finite()).then_some(typical)
+    }
+
+    /// Pairs that stand out for both sides.
+    fn mutual_best(&self) -> Vec<(usize, usize)> {
+        let best: Vec<Option<usize>> = (0..self.size)
+            .map(|i| {
+                (0..self.size)
+                    .filter(|&j| self.evidence(i, j) > 0.0)
+                    .max_by(|&a, &b| self.evidence(i, a).total_cmp(&self.evidence(i, b)))
+            })
+            .collect();
+        (0..self.size)
+            .filter_map(|i| {
+                best[i]
+                    .filter(|&j| j < i && best[j] == Some(i))
+                    .map(|j| (i, j))
+            })
+            .collect()
+    }
+}
+
+/// What latency says of siblings.
+struct Witness {
+    /// Their typical latency as logarithm; `None` where no pair stands out.
+    typical: Option<f64>,
+    /// Of the clock.
+    step_ns: f64,
+    /// What a latency near the typical is worth.
+    near: f64,
+    /// Every row's smallest latency.
+    nearest: Vec<f64>,
+}
+
+impl Witness {
+    fn of(ratios: &Ratios, logs: &Logs, step_ns: f64) -> Self {
+        let pairs = ratios.mutual_best();
+        let mut siblings: Vec<f64> = pairs
+            .iter()
+            .map(|&(i, j)| logs.at(i, j))
+            .filter(|value| value.is_finite())
+            .collect();
+        let typical = (!siblings.is_empty()).then(|| median(&mut siblings));
+        let all = logs.known();
+        let alike = typical.map_or(0, |typical| {
+            let is_alike = |v: &&f64| are_alike(**v, typical, step_ns);
+            all.iter().filter(is_alike).count()
+        });
+        // The rarer such latencies are, the more one of them says.
+        let share = count(alike.max(1)) / count(all.len().max(1));
+        Self {
+            typical,
+            step_ns,
+            near: (0.95 / share).ln().clamp(0.0, MOST),
+            nearest: (0..logs.len())
+                .map(|i| logs.row(i).iter().copied().fold(f64::INFINITY, f64::min))
+                .collect(),
+        }
+    }
+
+    fn evidence(&self, logs: &Logs, i: usize, j: usize) -> f64 {
+        let latency = logs.at(i, j);
+        if latency.is_nan() {
+            return 0.0;
+        }
+        let nearest = self.nearest[i].max(self.nearest[j]);
+        if latency > nearest + FARTHER.ln() {
+            return -MOST - 1.0;
+        }
+        match self.typical {
+            Some(typical) if are_alike(latency, typical, self.step_ns) => self.near,
+            Some(_) => -MOST / 2.0,
+            None => 0.0,
+        }
+    }
+}
+
+fn are_alike(a: f64, b: f64, step_ns: f64) -> bool {
+    (a - b).abs() <= ALIKE.ln() || (a.exp() - b.exp()).abs() <= 1.1 * step_ns
+}

@@ -1,0 +1,539 @@
+//! Snapshots that are incomplete, padded, contradictory or hostile: read with
+//! warnings or refused in one line, in every format, and never for long.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::support::{pinwise, texts};
+
+const CPU: &str = "sys/devices/system/cpu";
+const NODE: &str = "sys/devices/system/node";
+
+/// Ample even where builds go on beside the tests.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// A folder in the form of a Linux system's `/sys` and `/proc`.
+struct Snapshot {
+    folder: tempfile::TempDir,
+}
+
+impl Snapshot {
+    fn empty() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// Four CPUs on two cores, all in one cache, node and package.
+    fn whole() -> Self {
+        let snapshot = Self::empty();
+        snapshot.write(&format!("{CPU}/online"), "0-3\n");
+        for cpu in 0..4 {
+            let dir = format!("{CPU}/cpu{cpu}");
+            for (file, text) in [
+                ("topology/core_cpus", ["3", "c"][cpu / 2]),
+                ("topology/package_cpus", "f"),
+                ("topology/core_id", ["0", "1"][cpu / 2]),
+                ("cache/index0/level", "3"),
+                ("cache/index0/type", "Unified"),
+                ("cache/index0/size", "32768K"),
+                ("cache/index0/shared_cpu_map", "f"),
+            ] {
+                snapshot.write(&format!("{dir}/{file}"), format!("{text}\n"));
+            }
+        }
+        snapshot.write(&format!("{NODE}/node0/cpumap"), "f\n");
+        snapshot.write(
+            &format!("{NODE}/node0/meminfo"),
+            "Node 0 MemTotal: 4096 kB\n",
+        );
+        snapshot
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    fn remove(&self, path: &str) {
+        let path = self.path(path);
+        if path.is_dir() {
+            std::fs::remove_dir_all(path).unwrap();
+        } else {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+
+    fn link(&self, path: &str, target: &str) {
+        let path = self.path(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, path).unwrap();
+    }
+
+    /// Changes the content of every file.
+    fn change(&self, change: impl Fn(Vec<u8>) -> Vec<u8>) {
+        let mut folders = vec![self.folder.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    let content = std::fs::read(&path).unwrap();
+                    std::fs::write(&path, change(content)).unwrap();
+                }
+            }
+        }
+    }
+
+    /// Read in every format: the counts (CPUs, cores, LLCs, nodes, packages),
+    /// and warnings that hold these parts, and no others.
+    #[track_caller]
+    fn check(&self, counts: [u64; 5], warnings: &[&str]) {
+        check(self.folder.path(), counts, warnings);
+    }
+}
+
+#[track_caller]
+fn check(from: &Path, counts: [u64; 5], warnings: &[&str]) {
+    for format in ["text", "svg", "xml"] {
+        let (status, _, err) = topology(from, format);
+        assert_eq!((status, err.as_str()), (0, ""), "{format}");
+    }
+    let (status, out, err) = topology(from, "json");
+    assert_eq!(status, 0, "{err}");
+    let record: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let keys = ["cpus", "cores", "llcs", "numa_nodes", "packages"];
+    let read = keys.map(|key| record["counts"][key].as_u64().unwrap());
+    let told: Vec<&str> = record["warnings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|warning| warning.as_str().unwrap())
+        .collect();
+    assert_eq!(read, counts, "{told:#?}");
+    for part in warnings {
+        assert!(told.iter().any(|t| t.contains(part)), "{part}: {told:#?}");
+    }
+    let is_expected = |told: &&str| warnings.iter().any(|part| told.contains(part));
+    let unexpected: Vec<&&str> = told.iter().filter(|told| !is_expected(told)).collect();
+    assert!(unexpected.is_empty(), "{unexpected:#?}");
+}
+
+/// Refused in every format, in one line that says this.
+#[track_caller]
+fn check_refused(from: &Path, part: &str) {
+    for format in ["text", "json", "svg", "xml"] {
+        let (status, out, err) = topology(from, format);
+        assert_eq!((status, out.as_str()), (2, ""), "{format}: {err}");
+        assert!(err.starts_with("error: --from"), "{err}");
+        assert!(err.contains(part), "{err}");
+        assert_eq!(err.lines().count(), 1, "{err}");
+    }
+}
+
+/// Exit status and output of `pinwise topology`, which must end in time.
+#[track_caller]
+fn topology(from: &Path, format: &str) -> (i32, String, String) {
+    let store = tempfile::tempdir().unwrap();
+    let mut child = pinwise(&store.path().join("store.db"))
+        .args(["topology", "--from", from.to_str().unwrap()])
+        .args(["--format", format])
+        .stdout(std::fs::File::create(store.path().join("out")).unwrap())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begin = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if begin.elapsed() > LONGEST {
+            child.kill().unwrap();
+            panic!("{format} did not end");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let output = child.wait_with_output().unwrap();
+    let (_, err) = texts(&output);
+    assert!(!err.contains("panicked"), "{err}");
+    let out = std::fs::read(store.path().join("out")).unwrap();
+    let out = String::from_utf8(out).unwrap();
+    (output.status.code().unwrap(), out, err)
+}
+
+#[test]
+fn whole_snapshots_are_read_without_warnings() {
+    Snapshot::whole().check([4, 2, 1, 1, 1], &[]);
+}
+
+#[test]
+fn missing_files_are_told() {
+    let snapshot = Snapshot::whole();
+    for cpu in 0..4 {
+        snapshot.remove(&format!("{CPU}/cpu{cpu}/topology"));
+        snapshot.remove(&format!("{CPU}/cpu{cpu}/cache"));
+        snapshot.write(&format!("{CPU}/cpu{cpu}/online"), "1");
+    }
+    snapshot.remove(NODE);
+    snapshot.remove(&format!("{CPU}/online"));
+    snapshot.check([4, 4, 0, 1, 1], &["who shares a core with CPUs 0-3:"]);
+
+    let snapshot = Snapshot::whole();
+    snapshot.remove(&format!("{CPU}/cpu2/topology"));
+    snapshot.write(&format!("{CPU}/cpu3/topology/core_cpus"), "8");
+    for cpu in 0..4 {
+        let caches = if cpu == 2 { "" } else { "b" };
+        snapshot.write(
+            &format!("{CPU}/cpu{cpu}/cache/index0/shared_cpu_map"),
+            caches,
+        );
+    }
+    snapshot.remove(&format!("{CPU}/cpu2/cache/index0/level"));
+    snapshot.check(
+        [4, 3, 1, 1, 1],
+        &[
+            "who shares a core with CPUs 2:",
+            "in which package CPUs 2 are",
+            "No cache is reported for CPUs 2,",
+        ],
+    );
+}
+
+#[test]
+fn folders_without_a_machine_are_refused() {
+    let snapshot = Snapshot::empty();
+    check_refused(snapshot.folder.path(), "there is no sys/devices/system/cpu");
+    // CPUs that are named by nothing but empty folders.
+    std::fs::create_dir_all(snapshot.path(&format!("{CPU}/cpu0/topology"))).unwrap();
+    check_refused(snapshot.folder.path(), "no usable CPU");
+    check_refused(&snapshot.path("nowhere"), "nowhere");
+    let off = Snapshot::whole();
+    off.remove(&format!("{CPU}/online"));
+    for cpu in 0..4 {
+        off.write(&format!("{CPU}/cpu{cpu}/online"), "0\n");
+    }
+    check_refused(off.folder.path(), "no usable CPU");
+    let blocked = Snapshot::empty();
+    blocked.write("sys", "a file where a folder should be");
+    check_refused(blocked.folder.path(), "there is no sys/devices/system/cpu");
+}
+
+#[test]
+fn padding_is_dropped_and_noise_is_told() {
+    let padded = Snapshot::whole();
+    padded.change(|mut content| {
+        content.extend([0; 4000]);
+        content
+    });
+    padded.check([4, 2, 1, 1, 1], &[]);
+
+    let blank = Snapshot::whole();
+    blank.change(|content| vec![0; content.len()]);
+    blank.check([4, 4, 0, 1, 1], &["who shares a core with CPUs 0-3:"]);
+
+    let binary = Snapshot::whole();
+    binary.write(&format!("{CPU}/online"), b"\xff\xfe0-3");
+    binary.write(&format!("{CPU}/cpu3/topology/core_id"), b"\x80");
+    binary.write("proc/cpuinfo", b"model name : \xff\x1b[31mred\n");
+    binary.check(
+        [4, 2, 1, 1, 1],
+        &["cpu/online: no text", "core_id: no text"],
+    );
+
+    // A file far longer than any of the kernel's.
+    let long = Snapshot::whole();
+    long.write(&format!("{CPU}/cpu0/topology/core_id"), "7".repeat(1 << 20));
+    let start = "7".repeat(40);
+    long.check(
+        [4, 2, 1, 1, 1],
+        &[&format!("core_id: '{start}' is not a number")],
+    );
+}
+
+#[test]
+fn links_that_loop_are_passed_over() {
+    let snapshot = Snapshot::whole();
+    snapshot.link(&format!("{CPU}/cpu8"), "cpu8");
+    snapshot.link(&format!("{CPU}/cpu0/cache/index1"), "../cache");
+    snapshot.link(
+        &format!("{CPU}/cpu1/cache/index1"),
+        "../../cpu1/cache/index1",
+    );
+    snapshot.link(&format!("{NODE}/node1"), "..");
+    snapshot.link("proc", ".");
+    snapshot.check([4, 2, 1, 1, 1], &[]);
+    // A CPU that is the folder of all CPUs has no facts, and is not online.
+    snapshot.link(&format!("{CPU}/cpu9"), ".");
+    snapshot.check([4, 2, 1, 1, 1], &[]);
+
+    let wound = Snapshot::empty();
+    wound.link("a", ".");
+    check_refused(wound.folder.path(), "there is no sys/devices/system/cpu");
+    wound.remove("a");
+    wound.link("a", "b");
+    wound.link("b", "a");
+    check_refused(wound.folder.path(), "there is no sys/devices/system/cpu");
+    check_refused(&wound.path("a"), "symbolic links");
+}
+
+#[test]
+fn contradictions_are_warnings() {
+    let snapshot = Snapshot::whole();
+    snapshot.write(&format!("{CPU}/online"), "0-3,7");
+    snapshot.write(&format!("{CPU}/cpu1/topology/core_cpus"), "6");
+    snapshot.write(&format!("{CPU}/cpu3/topology/package_cpus"), "8");
+    snapshot.write(&format!("{CPU}/cpu2/cache/index0/shared_cpu_map"), "c");
+    snapshot.write(&format!("{NODE}/node0/cpumap"), "7");
+    snapshot.write(&format!("{NODE}/node1/cpumap"), "1c");
+    snapshot.check(
+        [4, 2, 1, 1, 1],
+        &[
+            "CPUs 7 are said to be online",
+            "CPU 1 is said to share a core",
+            "CPU 3 is said to share a package",
+            "An L3 cache is said to be shared by CPUs 2-3",
+            "NUMA node 1 claims CPUs 2-3 that node 0 claims too",
+        ],
+    );
+    let others = Snapshot::whole();
+    for (file, cpus) in [
+        ("topology/core_cpus", "c"),
+        ("cache/index0/shared_cpu_map", "c"),
+    ] {
+        others.write(&format!("{CPU}/cpu1/{file}"), cpus);
+    }
+    // CPU 0 still says where CPU 1 is.
+    others.check(
+        [4, 2, 1, 1, 1],
+        &[
+            "core_cpus: CPUs 2-3 are without CPU 1 itself",
+            "shared_cpu_map: CPUs 2-3 are without CPU 1 itself",
+            "An L3 cache is said to be shared by CPUs 1,",
+        ],
+    );
+}
+
+#[test]
+fn numbers_beyond_reason_are_told() {
+    let snapshot = Snapshot::whole();
+    for (file, text) in [
+        ("cpu0/cache/index1/level", "300"),
+        ("cpu0/cache/index1/type", "Data"),
+        ("cpu1/cache/index1/level", "2"),
+        ("cpu1/cache/index1/type", "Victim"),
+        ("cpu0/cache/index0/size", "18446744073709551615G"),
+        ("cpu2/topology/core_id", "99999999999999999999"),
+        ("cpu2/topology/core_cpus", "4"),
+        ("cpu3/topology/core_cpus", "8"),
+        ("cpu20000/online", "1"),
+        ("cpu99999999999999999999/online", "1"),
+        ("cpu07/topology/core_id", "1"),
+        ("cpu-1/topology/core_id", "1"),
+        ("online", "0-18446744073709551615"),
+    ] {
+        snapshot.write(&format!("{CPU}/{file}"), text);
+    }
+    snapshot.write(&format!("{NODE}/node0/meminfo"), "MemTotal: -1 kB");
+    snapshot.check(
+        [4, 3, 1, 1, 1],
+        &[
+            "cpu0/cache/index1: there is no cache of such a level or type",
+            "cpu1/cache/index1: there is no cache of such a level or type",
+            "is not a size",
+            "is not memory in kB",
+            "'99999999999999999999' is not a number",
+            "CPUs with numbers above 16383 are left out; there are 1.",
+            "is beyond the largest id",
+        ],
+    );
+}
+
+#[test]
+fn numbering_may_be_sparse_and_repeated() {
+    let snapshot = Snapshot::empty();
+    let packages = [("0,7", [0, 7]), ("500,1023", [500, 1023])];
+    for (package, cpus) in packages {
+        for (core, cpu) in cpus.into_iter().enumerate() {
+            let dir = format!("{CPU}/cpu{cpu}/topology");
+            // Every package counts its cores from 0.
+            snapshot.write(&format!("{dir}/core_id"), core.to_string());
+            snapshot.write(&format!("{dir}/core_cpus_list"), cpu.to_string());
+            snapshot.write(&format!("{dir}/package_cpus_list"), package);
+        }
+    }
+    snapshot.write(&format!("{CPU}/online"), "0,7,500,1023\n");
+    snapshot.write(&format!("{NODE}/node3/cpulist"), "0,7\n");
+    snapshot.write(&format!("{NODE}/node255/cpulist"), "500,1023\n");
+    snapshot.check([4, 4, 0, 2, 2], &[]);
+}
+
+#[test]
+fn cpu_0_may_be_offline() {
+    let snapshot = Snapshot::whole();
+    snapshot.write(&format!("{CPU}/online"), "1-3\n");
+    snapshot.write(&format!("{CPU}/cpu0/online"), "0\n");
+    snapshot.remove(&format!("{CPU}/cpu0/topology"));
+    snapshot.remove(&format!("{CPU}/cpu0/cache"));
+    for (path, mask) in [
+        ("cpu/cpu1/topology/core_cpus", "2"),
+        ("cpu/cpu1/cache/index0/shared_cpu_map", "e"),
+        ("cpu/cpu2/cache/index0/shared_cpu_map", "e"),
+        ("cpu/cpu3/cache/index0/shared_cpu_map", "e"),
+        ("node/node0/cpumap", "e"),
+    ] {
+        snapshot.write(&format!("sys/devices/system/{path}"), mask);
+    }
+    for cpu in 1..4 {
+        snapshot.write(&format!("{CPU}/cpu{cpu}/topology/package_cpus"), "e");
+    }
+    snapshot.check([3, 2, 1, 1, 1], &[]);
+}
+
+/// A mask as the kernel prints it: words of 32 bits with commas.
+fn mask(low: usize, high: usize, all: usize) -> String {
+    let word = |word: usize| -> u32 {
+        (0..32)
+            .filter(|bit| (low..high).contains(&(word * 32 + bit)))
+            .map(|bit| 1 << bit)
+            .sum()
+    };
+    let words = (0..all / 32)
+        .rev()
+        .map(|index| format!("{:08x}", word(index)));
+    words.collect::<Vec<_>>().join(",")
+}
+
+#[test]
+fn machines_of_more_than_1024_cpus_are_read() {
+    const ALL: usize = 1280;
+    let snapshot = Snapshot::empty();
+    snapshot.write(&format!("{CPU}/online"), format!("0-{}\n", ALL - 1));
+    let unit = |cpu: usize, size: usize| mask(cpu / size * size, cpu / size * size + size, ALL);
+    for cpu in 0..ALL {
+        let dir = format!("{CPU}/cpu{cpu}");
+        snapshot.write(&format!("{dir}/topology/core_cpus"), unit(cpu, 2));
+        snapshot.write(&format!("{dir}/topology/package_cpus"), unit(cpu, 640));
+        snapshot.write(
+            &format!("{dir}/topology/core_id"),
+            (cpu % 640 / 2).to_string(),
+        );
+        snapshot.write(&format!("{dir}/cache/index3/level"), "3");
+        snapshot.write(&format!("{dir}/cache/index3/type"), "Unified");
+        snapshot.write(&format!("{dir}/cache/index3/shared_cpu_map"), unit(cpu, 16));
+    }
+    for node in 0..10 {
+        let cpus = mask(node * 128, node * 128 + 128, ALL);
+        snapshot.write(&format!("{NODE}/node{node}/cpumap"), cpus);
+    }
+    snapshot.check([1280, 640, 80, 10, 2], &[]);
+
+    // Odd at every CPU: what is told can still be read.
+    for cpu in 0..ALL {
+        snapshot.write(&format!("{CPU}/cpu{cpu}/topology/core_cpus"), "none");
+    }
+    let (_, out, _) = topology(snapshot.folder.path(), "json");
+    let record: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let warnings = record["warnings"].as_array().unwrap();
+    assert_eq!(warnings.len(), 40);
+    assert_eq!(warnings[39], "1242 more things are odd about this report.");
+}
+
+fn file(name: &str, content: impl AsRef<[u8]>) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    std::fs::write(&path, content).unwrap();
+    (folder, path)
+}
+
+#[test]
+fn a_mask_alone_is_a_machine() {
+    let seen = |text: &str, counts, warnings: &[&str]| {
+        let (_folder, path) = file("a.capture", text);
+        check(&path, counts, warnings);
+    };
+    let hidden = "The system shows no /sys";
+    seen(
+        "pinwise-capture 1\npinwise/affinity\t3,5-6\nend\n",
+        [3, 3, 0, 1, 1],
+        &[hidden],
+    );
+    // More CPUs than a fixed set of the C library holds.
+    seen(
+        "pinwise-capture 1\npinwise/affinity\t0-1535\nend\n",
+        [1536, 1536, 0, 1, 1],
+        &[hidden],
+    );
+    seen(
+        "pinwise-capture 1\npinwise/affinity\t1\nproc/cpuinfo\tprocessor: 0\\nprocessor: 1\nend\n",
+        [1, 1, 0, 1, 1],
+        &[hidden],
+    );
+    let (_folder, path) = file(
+        "b.capture",
+        "pinwise-capture 1\npinwise/affinity\t0-99999999\nend\n",
+    );
+    check_refused(&path, "no usable CPU");
+}
+
+#[test]
+fn files_that_are_no_capture_are_refused() {
+    for (content, part) in [
+        (vec![0; 4096], "not a pinwise capture"),
+        (
+            b"\xef\xbb\xbfpinwise-capture 1\nend\n".to_vec(),
+            "not a pinwise capture",
+        ),
+        (b"pinwise-capture 1\nend\n".to_vec(), "no usable CPU"),
+        (b"pinwise-capture 1\n\0\0\0".to_vec(), "line 2: no tab"),
+        (
+            b"<topology version=\"2.0\">\0\0\0".to_vec(),
+            "not well-formed",
+        ),
+    ] {
+        let (_folder, path) = file("c.capture", content);
+        check_refused(&path, part);
+    }
+    check_refused(Path::new("/dev/zero"), "longer than 256 MiB");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("loop.capture");
+    std::os::unix::fs::symlink("loop.capture", &path).unwrap();
+    check_refused(&path, "symbolic links");
+}
+
+#[test]
+fn xml_may_repeat_itself_and_be_deep() {
+    let xml = |inside: &str| {
+        format!(
+            "<topology version=\"2.0\"><object type=\"Machine\" cpuset=\"0x3\">{inside}</object></topology>"
+        )
+    };
+    let pu = |id: usize| {
+        format!(
+            "<object type=\"PU\" os_index=\"{id}\" cpuset=\"{:#x}\"/>",
+            1 << id
+        )
+    };
+    let node = |cpus: &str| format!("<object type=\"NUMANode\" os_index=\"4\" cpuset=\"{cpus}\"/>");
+    let twice = [pu(0), pu(0), pu(1), node("0x1"), node("0x2")].concat();
+    let (_folder, path) = file("twice.xml", xml(&twice));
+    check(
+        &path,
+        [2, 2, 0, 1, 1],
+        &[
+            "CPU 0 is described twice.",
+            "NUMA node 4 is described twice",
+        ],
+    );
+    let depth = 2000;
+    let deep = [
+        "<object type=\"Group\" cpuset=\"0x1\">".repeat(depth),
+        pu(0),
+        "</object>".repeat(depth),
+    ];
+    let (_folder, path) = file("deep.xml", xml(&deep.concat()));
+    check(&path, [1, 1, 0, 1, 1], &[]);
+}

@@ -1,0 +1,19 @@
+//! The faces of a measured machine: text, drawing, hwloc XML and the diff, on
+//! machines whose figures are made up and known.
+
+mod diff;
+mod fixture;
+mod hostile;
+mod svg;
+mod text;
+pub(crate) mod xml;
+
+/// Compares a text with its snapshot in `tests/it/snapshots`.
+#[track_caller]
+fn check(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_snapshot_path("snapshots");
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(format!("faces-{name}"), text));
+}

@@ -1,0 +1,326 @@
+//! Measuring the wiring on known truth: machines that are simulated to be
+//! wired as they report, or otherwise, through the code path of real ones.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::{json, pinwise, run, texts};
+
+/// Measures a machine of this description.
+#[track_caller]
+fn measure(description: &str, more: &[&str]) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("machine.toml");
+    std::fs::write(&path, description).unwrap();
+    let machine = format!("sim:{}", path.display());
+    let mut arguments = vec!["topology", "--measure", "--machine", &machine];
+    arguments.extend(["--seed", "1", "--format", "json"]);
+    arguments.extend(more);
+    json(&arguments)
+}
+
+fn groups<'a>(record: &'a Value, kind: &str) -> Vec<&'a str> {
+    let levels = record["measured"]["levels"].as_array().unwrap();
+    let level = levels.iter().find(|level| level["kind"] == kind);
+    let groups = level.and_then(|level| level["groups"].as_array());
+    let groups = groups.map_or(&[][..], |groups| groups);
+    groups.iter().filter_map(Value::as_str).collect()
+}
+
+#[track_caller]
+fn verdict(record: &Value, level: &str, expected: &str) {
+    let verdicts = record["measured"]["verdicts"].as_array().unwrap();
+    let found = verdicts.iter().find(|v| v["level"] == level);
+    let found = found.unwrap_or_else(|| panic!("no verdict on {level}: {verdicts:?}"));
+    assert_eq!(found["verdict"], expected, "{found}");
+}
+
+const HONEST: &str = r#"topology = "package:2 [numa(memory=64GB)] l3:2(size=32MB) core:4 pu:2""#;
+
+#[test]
+fn a_report_that_is_true_is_confirmed_level_by_level() {
+    let record = measure(HONEST, &[]);
+    for level in ["smt", "llc", "package", "numa"] {
+        verdict(&record, level, "agrees");
+    }
+    assert_eq!(record["contradictions"].as_array().unwrap().len(), 0);
+    assert_eq!(groups(&record, "llc"), ["0-7", "8-15", "16-23", "24-31"]);
+    assert_eq!(groups(&record, "package"), ["0-15", "16-31"]);
+    let measured = &record["measured"];
+    assert_eq!(measured["smt_pairs"].as_array().unwrap().len(), 16);
+    assert_eq!(measured["effort"]["pairs_measured"], 496);
+}
+
+#[test]
+fn a_report_that_is_false_is_contradicted_with_the_truth() {
+    let record = measure(
+        r#"
+topology = "package:1 l3:1(size=32MB) core:16 pu:1"
+[wiring]
+topology = "package:1 l3:2(size=16MB) core:4 pu:2"
+"#,
+        &["--wiring-only"],
+    );
+    verdict(&record, "smt", "contradicted");
+    verdict(&record, "llc", "contradicted");
+    verdict(&record, "package", "agrees");
+    assert_eq!(groups(&record, "smt")[..2], ["0-1", "2-3"]);
+    assert_eq!(groups(&record, "llc"), ["0-7", "8-15"]);
+    let first = &record["contradictions"][0];
+    for field in ["claim", "measured", "advice"] {
+        assert!(!first[field].as_str().unwrap().is_empty(), "{first}");
+    }
+    assert!(first["confidence"].as_f64().unwrap() > 0.7);
+}
+
+#[test]
+fn caches_and_nodes_that_are_not_there_are_contradicted() {
+    let record = measure(
+        r#"
+topology = "package:2 [numa(memory=64GB)] l3:1(size=32MB) core:4 pu:1"
+[wiring]
+topology = "package:1 [numa(memory=128GB)] l3:1(size=8MB) core:8 pu:1"
+"#,
+        &[],
+    );
+    for level in ["llc", "package", "numa", "cache"] {
+        verdict(&record, level, "contradicted");
+    }
+    assert_eq!(record["measured"]["flat"], true);
+}
+
+#[test]
+fn siblings_are_found_where_latency_cannot_see_them() {
+    let record = measure(
+        r#"
+topology = "package:1 l3:1(size=32MB) core:16 pu:1"
+[wiring]
+topology = "package:1 l3:1(size=32MB) core:8 pu:2"
+smt_ns = 20.0
+llc_ns = 20.5
+"#,
+        &["--wiring-only"],
+    );
+    verdict(&record, "smt", "contradicted");
+    assert_eq!(groups(&record, "smt").len(), 8);
+}
+
+#[test]
+fn two_cpus_are_judged_by_what_is_known_of_others() {
+    let of = |latency: &str, truth: &str| {
+        let description = format!(
+            "topology = \"package:1 l3:1(size=32MB) core:2 pu:1\"\n[wiring]\ntopology = \"{truth}\"\n{latency}\n"
+        );
+        measure(&description, &["--wiring-only"])
+    };
+    let neighbours = of("llc_ns = 30.0", "package:1 l3:1 core:2 pu:1");
+    verdict(&neighbours, "smt", "agrees");
+    verdict(&neighbours, "llc", "agrees");
+    let siblings = of("smt_ns = 11.0", "package:1 l3:1 core:1 pu:2");
+    verdict(&siblings, "smt", "contradicted");
+    let strangers = of("package_ns = 105.0", "package:1 l3:2 core:1 pu:1");
+    verdict(&strangers, "llc", "contradicted");
+    verdict(&strangers, "smt", "agrees");
+}
+
+#[test]
+fn floating_cpus_are_told_with_their_dwell_times() {
+    let record = measure(
+        r#"
+topology = "package:1 l3:1(size=32MB) core:2 pu:1"
+[[wiring.states]]
+topology = "package:1 l3:1(size=32MB) core:2 pu:1"
+dwell_s = 12.0
+[[wiring.states]]
+topology = "package:1 l3:2(size=32MB) core:1 pu:1"
+dwell_s = 12.0
+"#,
+        &["--wiring-only", "--watch", "10m"],
+    );
+    let drift = &record["measured"]["drift"];
+    let changes = drift["changes"].as_u64().unwrap();
+    assert!((25..=90).contains(&changes), "{changes} changes in 600 s");
+    let dwell = drift["median_dwell_s"].as_f64().unwrap();
+    assert!(
+        (4.0..=16.0).contains(&dwell),
+        "median of 12 s × ln 2: {dwell}"
+    );
+    let states = drift["pairs"][0]["states"].as_array().unwrap();
+    assert_eq!(states.len(), 2, "{states:?}");
+    verdict(&record, "placement", "contradicted");
+    assert!(drift["valid_s"].as_f64().unwrap() < 4.0);
+}
+
+#[test]
+fn a_machine_that_stays_is_called_so_within_what_was_watched() {
+    let record = measure(HONEST, &["--wiring-only", "--watch", "60s"]);
+    verdict(&record, "placement", "agrees");
+    let sentence = record["measured"]["drift"]["sentence"].as_str().unwrap();
+    assert!(sentence.contains("less than once in 20 s"), "{sentence}");
+}
+
+#[test]
+fn cpus_that_take_turns_on_one_hardware_thread_are_found() {
+    let record = measure(
+        r#"
+topology = "package:1 l3:1(size=32MB) core:4 pu:1"
+[wiring]
+stacked = ["1,3"]
+"#,
+        &["--wiring-only"],
+    );
+    verdict(&record, "stacked", "contradicted");
+    let contradictions = record["contradictions"].as_array().unwrap();
+    let measured = contradictions[0]["measured"].as_str().unwrap();
+    assert!(measured.contains("CPUs {1,3} never ran"), "{measured}");
+    assert_eq!(record["measured"]["latency_ns"][1][3], Value::Null);
+    let honest = measure(HONEST, &["--wiring-only"]);
+    let verdicts = honest["measured"]["verdicts"].as_array().unwrap();
+    assert!(verdicts.iter().all(|v| v["level"] != "stacked"));
+}
+
+#[test]
+fn a_system_that_ignores_affinity_gets_no_levels() {
+    let record = measure(
+        r#"
+topology = "package:1 l3:1(size=32MB) core:8 pu:1"
+[wiring]
+ignores_affinity = true
+"#,
+        &["--wiring-only"],
+    );
+    let reason = record["measured"]["cannot_tell"].as_str().unwrap();
+    assert!(reason.contains("did not stay"), "{reason}");
+    verdict(&record, "llc", "cannot_tell");
+    assert_eq!(record["contradictions"].as_array().unwrap().len(), 0);
+}
+
+/// 192 CPUs within a minute of probing, whether pairs disturb each other or
+/// not; skipped pairs are sampled as a check.
+#[test]
+fn many_cpus_take_seconds() {
+    let reported = r#"topology = "package:2 [numa(memory=64GB)] l3:8(size=32MB) core:6 pu:2""#;
+    for (wiring, least_skipped) in [("", 0), ("[wiring]\nparallel_disturbance = 1.4\n", 10_000)] {
+        let record = measure(&format!("{reported}\n{wiring}"), &["--wiring-only"]);
+        let effort = &record["measured"]["effort"];
+        assert!(effort["spent_s"].as_f64().unwrap() <= 60.0, "{effort}");
+        assert!(
+            effort["pairs_skipped"].as_u64().unwrap() >= least_skipped,
+            "{effort}"
+        );
+        assert!(effort["pairs_verified"].as_u64().unwrap() >= 30, "{effort}");
+        assert_eq!(groups(&record, "smt").len(), 96);
+        assert_eq!(groups(&record, "llc").len(), 16);
+        assert_eq!(groups(&record, "package"), ["0-95", "96-191"]);
+    }
+}
+
+#[test]
+fn sixteen_cpus_take_less_than_a_second_of_probing() {
+    let record = measure(
+        r#"topology = "package:1 l3:2(size=32MB) core:4 pu:2""#,
+        &["--wiring-only"],
+    );
+    let spent = record["measured"]["effort"]["spent_s"].as_f64().unwrap();
+    assert!(spent <= 1.0, "{spent} s");
+}
+
+#[test]
+fn a_short_budget_says_what_is_missing() {
+    let record = measure(HONEST, &["--budget", "50ms"]);
+    let effort = &record["measured"]["effort"];
+    assert!(
+        !effort["left_out"].as_array().unwrap().is_empty(),
+        "{effort}"
+    );
+    assert!(effort["spent_s"].as_f64().unwrap() < 1.0, "{effort}");
+}
+
+#[test]
+fn the_same_seed_measures_the_same() {
+    let strip = |mut record: Value| {
+        let survey = &mut record["measured"]["survey"];
+        for field in ["id", "started", "machine_spec"] {
+            survey[field] = Value::Null;
+        }
+        record
+    };
+    let once = strip(measure(HONEST, &["--wiring-only"]));
+    assert_eq!(once, strip(measure(HONEST, &["--wiring-only"])));
+}
+
+/// Runs pinwise with a store that stays for the test.
+fn stored(store: &Path, arguments: &[&str]) -> (String, String) {
+    let output = pinwise(store).args(arguments).output().unwrap();
+    let texts = texts(&output);
+    assert!(output.status.success(), "{arguments:?}: {}", texts.1);
+    texts
+}
+
+#[test]
+fn what_was_measured_is_kept_and_compare_follows_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store.db");
+    let path = folder.path().join("machine.toml");
+    std::fs::write(
+        &path,
+        r#"
+topology = "package:1 l3:1(size=32MB) core:8 pu:1"
+[workload.default]
+base_s = 0.1
+threads = 2
+[wiring]
+topology = "package:1 l3:2(size=16MB) core:2 pu:2"
+"#,
+    )
+    .unwrap();
+    let machine = format!("sim:{}", path.display());
+    let compare = [
+        "compare",
+        "--machine",
+        &machine,
+        "--max-runs",
+        "6",
+        "--",
+        "prog",
+    ];
+    let (_, before) = stored(&store, &compare);
+    assert!(!before.contains("measurement"), "{before}");
+    let measure = [
+        "topology",
+        "--measure",
+        "--wiring-only",
+        "--machine",
+        &machine,
+    ];
+    stored(&store, &measure);
+    let (history, _) = stored(&store, &["history"]);
+    assert!(history.contains("contradicted: smt, llc"), "{history}");
+    let (shown, _) = stored(&store, &["show", "last"]);
+    assert!(shown.contains("CONTRADICTED"), "{shown}");
+    let (svg, _) = stored(&store, &["show", "last", "--format", "svg"]);
+    assert!(
+        svg.trim_start().starts_with("<svg") || svg.starts_with("<?xml"),
+        "{svg}"
+    );
+    let (table, after) = stored(&store, &compare);
+    assert!(after.contains("one-per-core is cpu:0,2,4,6"), "{after}");
+    assert!(table.contains("cpu:0-3"), "the first measured LLC: {table}");
+}
+
+#[test]
+fn options_that_need_measuring_say_so() {
+    for arguments in [
+        &["topology", "--watch", "60s"][..],
+        &["topology", "--budget", "1s"],
+        &["topology", "--measure", "--from", "x.xml"],
+        &["topology", "--measure", "--budget", "0s"],
+        &["doctor", "--format", "svg"],
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let (out, err) = texts(&output);
+        assert_eq!((out.as_str(), err.lines().count()), ("", 1), "{err}");
+    }
+}

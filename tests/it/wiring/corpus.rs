@@ -1,0 +1,321 @@
+//! Recorded latency matrices of machines whose wiring is known, and how an
+//! answer is judged.
+//!
+//! `latency/INDEX.csv` of the corpus tells the number and size of the groups.
+//! Which CPUs they hold follows from how systems number CPUs: groups are runs
+//! of consecutive numbers, or every n-th number, or (threads numbered after all
+//! cores) the same run in both halves. Of these numberings the one is taken
+//! whose groups are closest; on every machine here it is closer than the others
+//! by far, and each was looked at: all latencies within SMT groups and LLCs lie
+//! below those between them, except for single disturbed pairs.
+//! On hybrid chips the P-cores have the first numbers, the clusters the last.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pinwise::topology::CpuSet;
+use pinwise::topology::wiring::{Evidence, LevelKind, PairMatrix, Wiring};
+use rand::{Rng, RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// A partition: groups of two or more CPUs, by lowest CPU.
+pub(crate) type Groups = Vec<CpuSet>;
+
+/// A machine whose wiring is known.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    pub(crate) name: String,
+    pub(crate) latency: PairMatrix,
+    /// What is expected of each kind; empty: no such level.
+    pub(crate) expected: Vec<(LevelKind, Groups)>,
+    /// What every CPU would be grouped by in a simulated contention column.
+    pub(crate) smt: Groups,
+}
+
+/// Reads all machines of the corpus.
+pub(crate) fn read(folder: &Path) -> Vec<Known> {
+    let mut index = csv::Reader::from_path(folder.join("latency/INDEX.csv")).expect("INDEX.csv");
+    index
+        .deserialize::<BTreeMap<String, String>>()
+        .map(|row| {
+            let row = row.expect("a row of INDEX.csv");
+            let path = folder.join("latency").join(&row["file"]);
+            let text = std::fs::read_to_string(path).expect("a matrix");
+            let latency = PairMatrix::from_csv(&text).expect("a readable matrix");
+            known(&row, latency)
+        })
+        .collect()
+}
+
+fn known(row: &BTreeMap<String, String>, latency: PairMatrix) -> Known {
+    let columns = [
+        (LevelKind::Smt, "expected_smt"),
+        (LevelKind::Llc, "expected_llc_or_cluster"),
+        (LevelKind::Package, "expected_package_or_die"),
+    ];
+    let expected: Vec<(LevelKind, Groups)> = columns
+        .iter()
+        .filter(|(_, column)| row[*column] != "-")
+        .map(|(kind, column)| (*kind, members(&latency, &row[*column])))
+        .collect();
+    let smt = expected
+        .iter()
+        .find(|(kind, _)| *kind == LevelKind::Smt)
+        .map(|(_, groups)| groups.clone())
+        .unwrap_or_default();
+    Known {
+        name: row["file"].trim_end_matches(".csv").to_owned(),
+        latency,
+        expected,
+        smt,
+    }
+}
+
+/// `8x2+4x1` as eight groups of two and four of one.
+fn sizes(text: &str) -> Vec<usize> {
+    let mut sizes: Vec<usize> = text
+        .split('+')
+        .flat_map(|part| {
+            let (times, size) = part.split_once('x').expect("such as 8x2");
+            let times: usize = times.parse().expect("a number");
+            vec![size.parse().expect("a number"); times]
+        })
+        .collect();
+    // Pairs of P-cores come before the single E-cores; Apple's small cluster
+    // of two before those of three.
+    if sizes.contains(&1) {
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+    }
+    sizes
+}
+
+fn members(latency: &PairMatrix, text: &str) -> Groups {
+    let (n, sizes) = (latency.len(), sizes(text));
+    let total: usize = sizes.iter().sum();
+    let (count, size) = (sizes.len(), sizes[0]);
+    let mut ways: Vec<Vec<Vec<usize>>> = vec![runs(n - total, &sizes)];
+    if sizes.iter().all(|s| *s == size) && count * size == n {
+        ways.push(
+            (0..count)
+                .map(|g| (g..n).step_by(count).collect())
+                .collect(),
+        );
+        if size % 2 == 0 {
+            let half = runs(0, &vec![size / 2; count]);
+            let both = |g: &Vec<usize>| g.iter().flat_map(|&c| [c, c + n / 2]).collect();
+            ways.push(half.iter().map(both).collect());
+        }
+    }
+    let closest = ways
+        .into_iter()
+        .min_by(|a, b| closeness(latency, a).total_cmp(&closeness(latency, b)))
+        .expect("a numbering");
+    let mut groups: Groups = closest
+        .into_iter()
+        .filter(|group| group.len() > 1)
+        .map(|group| group.into_iter().collect())
+        .collect();
+    groups.sort_by_key(CpuSet::first);
+    groups
+}
+
+fn runs(from: usize, sizes: &[usize]) -> Vec<Vec<usize>> {
+    let mut start = from;
+    sizes
+        .iter()
+        .map(|size| {
+            start += size;
+            (start - size..start).collect()
+        })
+        .collect()
+}
+
+fn closeness(latency: &PairMatrix, groups: &[Vec<usize>]) -> f64 {
+    let mut within: Vec<f64> = groups
+        .iter()
+        .flat_map(|g| g.iter().flat_map(move |&a| g.iter().map(move |&b| (a, b))))
+        .filter(|(a, b)| a < b)
+        .map(|(a, b)| latency.at(a, b))
+        .collect();
+    within.sort_by(f64::total_cmp);
+    within
+        .get(within.len() / 2)
+        .copied()
+        .unwrap_or(f64::INFINITY)
+}
+
+impl Known {
+    /// Figures from latency alone.
+    pub(crate) fn latency_alone(&self) -> Evidence {
+        Evidence {
+            latency_ns: self.latency.clone(),
+            contention: None,
+        }
+    }
+
+    /// The same with a contention column: siblings 1.6 ± 0.12, others
+    /// 1.02 ± 0.04, one pair in two hundred disturbed.
+    pub(crate) fn with_contention(&self, seed: u64) -> Evidence {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let n = self.latency.len();
+        let mut contention = PairMatrix::new(self.latency.cpus().to_vec());
+        for i in 0..n {
+            for j in 0..i {
+                let (a, b) = (self.latency.cpus()[i], self.latency.cpus()[j]);
+                let is_sibling = self.smt.iter().any(|g| g.contains(a) && g.contains(b));
+                let (centre, sd) = if is_sibling {
+                    (1.6, 0.12)
+                } else {
+                    (1.02, 0.04)
+                };
+                let disturbed = random.random_bool(0.005);
+                let shift = if disturbed {
+                    normal(&mut random).abs() * 0.4
+                } else {
+                    0.0
+                };
+                contention.set(i, j, centre + sd * normal(&mut random) + shift);
+            }
+        }
+        Evidence {
+            latency_ns: self.latency.clone(),
+            contention: Some(contention),
+        }
+    }
+
+    /// With multiplicative noise on every latency.
+    pub(crate) fn noisy(&self, sd: f64, seed: u64) -> Self {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let mut known = self.clone();
+        for i in 0..self.latency.len() {
+            for j in 0..i {
+                let factor = (sd * normal(&mut random)).exp();
+                known.latency.set(i, j, self.latency.at(i, j) * factor);
+            }
+        }
+        known
+    }
+
+    /// Only these CPUs, as a guest that got them would see the machine.
+    pub(crate) fn only(&self, cpus: &[usize]) -> Self {
+        let mut latency = PairMatrix::new(cpus.to_vec());
+        for (i, &a) in cpus.iter().enumerate() {
+            for (j, &b) in cpus.iter().enumerate().take(i) {
+                latency.set(i, j, self.latency.at(a, b));
+            }
+        }
+        let kept: CpuSet = cpus.iter().copied().collect();
+        let cut = |groups: &Groups| -> Groups {
+            let mut left: Groups = groups
+                .iter()
+                .map(|group| group.intersection(&kept))
+                .filter(|group| group.len() > 1)
+                .collect();
+            left.sort_by_key(CpuSet::first);
+            left
+        };
+        let mut expected: Vec<(LevelKind, Groups)> = Vec::new();
+        for (kind, groups) in &self.expected {
+            let groups = cut(groups);
+            // A level of one group with all CPUs in it, or with the groups of
+            // the level below, is none that anybody could see.
+            let divides = groups.iter().any(|group| group.len() < cpus.len());
+            if divides && expected.iter().all(|(_, below)| *below != groups) {
+                expected.push((*kind, groups));
+            }
+        }
+        Self {
+            name: self.name.clone(),
+            latency,
+            expected,
+            smt: cut(&self.smt),
+        }
+    }
+}
+
+/// Standard normal (Box & Muller 1958).
+pub(crate) fn normal(random: &mut impl Rng) -> f64 {
+    let (u, v): (f64, f64) = (random.random(), random.random());
+    (-2.0 * (1.0 - u).ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+}
+
+/// Answers judged.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Score {
+    /// For SMT, LLC and package: exact under the right kind, exact under any,
+    /// expected.
+    pub(crate) levels: [[usize; 3]; 3],
+    /// Machines without any level: kept so, there are.
+    pub(crate) flat: [usize; 2],
+    /// Levels found whose groups are no expected level's.
+    pub(crate) spurious: usize,
+    /// Machines with every level exact under its kind and nothing spurious.
+    pub(crate) perfect: usize,
+    /// The same under any kind.
+    pub(crate) exact: usize,
+    pub(crate) machines: usize,
+    /// What went wrong, a line each.
+    pub(crate) mistakes: Vec<String>,
+}
+
+const KINDS: [LevelKind; 3] = [LevelKind::Smt, LevelKind::Llc, LevelKind::Package];
+
+impl Score {
+    pub(crate) fn add(&mut self, known: &Known, found: &[(LevelKind, Groups)]) {
+        let before = self.mistakes.len();
+        let is_exact = known.expected.len() == found.len()
+            && known
+                .expected
+                .iter()
+                .all(|(_, g)| found.iter().any(|(_, f)| f == g));
+        self.exact += usize::from(is_exact);
+        let mut note = |what: String| self.mistakes.push(format!("{}: {what}", known.name));
+        for (place, kind) in KINDS.iter().enumerate() {
+            let Some((_, groups)) = known.expected.iter().find(|(k, _)| k == kind) else {
+                continue;
+            };
+            let by_any = found.iter().any(|(_, g)| g == groups);
+            let by_kind = found.iter().any(|(k, g)| k == kind && g == groups);
+            let counts = [by_kind, by_any, true];
+            for (sum, &holds) in self.levels[place].iter_mut().zip(&counts) {
+                *sum += usize::from(holds);
+            }
+            if !by_kind {
+                note(format!(
+                    "{} {}",
+                    kind.name(),
+                    if by_any {
+                        "under another kind"
+                    } else {
+                        "missed"
+                    }
+                ));
+            }
+        }
+        for (kind, groups) in found {
+            if known.expected.iter().all(|(_, g)| g != groups) {
+                self.spurious += 1;
+                note(format!(
+                    "spurious {} of {} groups",
+                    kind.name(),
+                    groups.len()
+                ));
+            }
+        }
+        if known.expected.is_empty() {
+            self.flat[0] += usize::from(found.is_empty());
+            self.flat[1] += 1;
+        }
+        self.machines += 1;
+        self.perfect += usize::from(self.mistakes.len() == before);
+    }
+}
+
+/// The levels of an answer.
+pub(crate) fn found(wiring: &Wiring) -> Vec<(LevelKind, Groups)> {
+    wiring
+        .levels
+        .iter()
+        .map(|level| (level.kind, level.groups.clone()))
+        .collect()
+}

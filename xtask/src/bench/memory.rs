@@ -1,0 +1,286 @@
+//! Memory bandwidth: us, the four STREAM loops, likwid-bench and sysbench.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::Setting;
+use super::process::{median, quartiles};
+use crate::programs::{cargo, find, find_or_install, output, root, step, target};
+
+const ROUNDS: usize = 8;
+/// Bytes of an array, all threads together: far more than any cache here.
+const ARRAY: usize = 256 << 20;
+const PASSES: &str = "10";
+const BATCHES: &str = "30";
+
+/// A loop, its arrays, and what likwid-bench calls it in its best ways.
+const LOOPS: [(&str, usize, [&str; 4]); 4] = [
+    (
+        "read",
+        1,
+        ["load_avx", "load_avx512", "load_mem", "load_sse"],
+    ),
+    (
+        "write",
+        1,
+        [
+            "store_mem_avx",
+            "store_mem_avx512",
+            "store_mem",
+            "store_avx512",
+        ],
+    ),
+    (
+        "copy",
+        2,
+        ["copy_mem_avx", "copy_mem_avx512", "copy_mem", "copy_avx512"],
+    ),
+    (
+        "triad",
+        3,
+        [
+            "stream_mem_avx",
+            "stream_mem_avx_fma",
+            "stream_mem_avx512",
+            "stream_mem",
+        ],
+    ),
+];
+
+/// GB/s by tool, in the order of the rounds; and by loop, in the order of
+/// [`LOOPS`].
+type Figures = BTreeMap<&'static str, Vec<f64>>;
+
+pub(super) fn run(setting: &Setting) -> Result<String> {
+    find_or_install("likwid-bench", "likwid")?;
+    find_or_install("sysbench", "sysbench")?;
+    let probes = probes()?;
+    let stream = compile(setting.folder.path())?;
+    let mut rows = String::new();
+    let cpus = std::thread::available_parallelism()?.get();
+    for threads in [1, 2].into_iter().filter(|&threads| threads <= cpus) {
+        let ways = choose_likwid(threads)?;
+        let mut figures: [Figures; 4] = Default::default();
+        for round in 0..ROUNDS {
+            for turn in 0..4 {
+                match (round + turn) % 4 {
+                    0 => pinwise(&probes, threads, &mut figures)?,
+                    1 => openmp(&stream, threads, &mut figures)?,
+                    2 => likwid(&ways, threads, &mut figures)?,
+                    _ => sysbench(threads, &mut figures)?,
+                }
+            }
+        }
+        for (number, (name, ..)) in LOOPS.iter().enumerate() {
+            rows += &row(name, threads, &figures[number], ways[number]);
+        }
+    }
+    Ok(format!(
+        "## Memory bandwidth
+
+GB/s (1e9 bytes, counted as STREAM does) of arrays of {} MB, threads on CPUs 0
+and 1, all at normal priority; medians of {ROUNDS} rounds in which all take
+turns. pinwise: median of {BATCHES} batches. STREAM: the four STREAM loops
+written anew (`xtask/src/bench/stream.c`, `gcc -O3 -march=native -fopenmp`), the
+*best* of {PASSES} passes, as STREAM reports. likwid-bench: the fastest of its
+kernels, named. The ratio is pinwise over the best of the others in the same
+round, with its quartiles. It is fair on an idle machine only: pinwise leaves
+out what other programs disturb, the others count the time they waited.
+
+| loop | threads | pinwise | STREAM | likwid-bench | sysbench | over the best of others |
+|---|---|---|---|---|---|---|
+{rows}",
+        ARRAY >> 20
+    ))
+}
+
+fn row(name: &str, threads: usize, figures: &Figures, way: &str) -> String {
+    let own = &figures["pinwise"];
+    let others: Vec<&Vec<f64>> = figures
+        .iter()
+        .filter(|(tool, _)| **tool != "pinwise")
+        .map(|(_, values)| values)
+        .collect();
+    let ratios: Vec<f64> = own
+        .iter()
+        .enumerate()
+        .map(|(round, own)| {
+            let best = others.iter().map(|values| values[round]);
+            own / best.fold(0.0, f64::max)
+        })
+        .collect();
+    let shown = |tool: &str| {
+        figures.get(tool).map_or("–".to_owned(), |values| {
+            format!("{:.1}", median(values.clone()))
+        })
+    };
+    let (low, high) = quartiles(ratios.clone());
+    format!(
+        "| {name} | {threads} | {} | {} | {} ({way}) | {} | {:.2} ({low:.2}–{high:.2}) |\n",
+        shown("pinwise"),
+        shown("STREAM"),
+        shown("likwid-bench"),
+        shown("sysbench"),
+        median(ratios)
+    )
+}
+
+/// Builds the program that makes single probes.
+pub(super) fn probes() -> Result<PathBuf> {
+    step(&mut cargo(&[
+        "build",
+        "--release",
+        "--locked",
+        "--example",
+        "probes",
+    ]))?;
+    Ok(target().join("release/examples/probes"))
+}
+
+/// Repetitions of a probe, as the program prints them.
+pub(super) fn probe(
+    probes: &Path,
+    batches: &str,
+    repetitions: usize,
+    probe: &str,
+) -> Result<Vec<Value>> {
+    let mut command = Command::new(probes);
+    let text = output(command.args([batches, &repetitions.to_string(), probe]))?;
+    text.lines()
+        .map(|line| serde_json::from_str(line).context("probes printed no JSON"))
+        .collect()
+}
+
+/// The median of a repetition's first probe.
+pub(super) fn estimate(repetition: &Value) -> Result<f64> {
+    let batches = &repetition["probes"][0];
+    let values = batches["values"].as_array().context("no values")?;
+    let values: Vec<f64> = values.iter().filter_map(Value::as_f64).collect();
+    if values.is_empty() {
+        bail!("a probe gave nothing: {batches}");
+    }
+    Ok(median(values))
+}
+
+fn note(figures: &mut Figures, tool: &'static str, value: f64) {
+    figures.entry(tool).or_default().push(value);
+}
+
+fn cpu_list(threads: usize) -> String {
+    format!("0-{}", threads - 1)
+}
+
+fn pinwise(probes: &Path, threads: usize, figures: &mut [Figures; 4]) -> Result<()> {
+    for (figures, (name, ..)) in figures.iter_mut().zip(LOOPS) {
+        let what = format!("{name}:{}:{}", cpu_list(threads), ARRAY / threads);
+        let made = probe(probes, BATCHES, 1, &what)?;
+        note(figures, "pinwise", estimate(&made[0])?);
+    }
+    Ok(())
+}
+
+fn compile(folder: &Path) -> Result<PathBuf> {
+    let compiler = find("gcc").or_else(|| find("cc"));
+    let compiler = compiler.context("gcc is missing: install it with `apt-get install gcc`")?;
+    let program = folder.join("stream");
+    let mut command = Command::new(compiler);
+    command
+        .args(["-O3", "-march=native", "-fopenmp", "-o"])
+        .arg(&program)
+        .arg(root().join("xtask/src/bench/stream.c"));
+    step(&mut command)?;
+    Ok(program)
+}
+
+fn openmp(stream: &Path, threads: usize, figures: &mut [Figures; 4]) -> Result<()> {
+    let mut command = Command::new(stream);
+    command
+        .args([&ARRAY.to_string(), PASSES])
+        .env("OMP_NUM_THREADS", threads.to_string())
+        .env("OMP_PROC_BIND", "true")
+        .env("OMP_PLACES", "{0},{1}")
+        .stderr(Stdio::null());
+    let told = command.output()?;
+    let text = String::from_utf8_lossy(&told.stdout).into_owned();
+    for (figures, (name, ..)) in figures.iter_mut().zip(LOOPS) {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        let best = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+        let best = best.with_context(|| format!("the STREAM loops did not tell {name}"))?;
+        note(figures, "STREAM", best);
+    }
+    Ok(())
+}
+
+/// The fastest of likwid-bench's kernels for each loop, of two runs each. Those
+/// that this CPU has no instructions for fail and are left out.
+fn choose_likwid(threads: usize) -> Result<[&'static str; 4]> {
+    let mut chosen = [""; 4];
+    for (chosen, (name, arrays, ways)) in chosen.iter_mut().zip(LOOPS) {
+        let speed = |way: &str| {
+            let runs = (0..2).filter_map(|_| likwid_speed(way, arrays, threads).ok());
+            runs.fold(0.0, f64::max)
+        };
+        let best = ways
+            .into_iter()
+            .map(|way| (speed(way), way))
+            .max_by(|one, other| one.0.total_cmp(&other.0));
+        *chosen = best
+            .filter(|(speed, _)| *speed > 0.0)
+            .with_context(|| format!("likwid-bench runs no kernel for {name}"))?
+            .1;
+    }
+    Ok(chosen)
+}
+
+fn likwid(ways: &[&'static str; 4], threads: usize, figures: &mut [Figures; 4]) -> Result<()> {
+    for ((figures, way), (_, arrays, _)) in figures.iter_mut().zip(ways).zip(LOOPS) {
+        note(figures, "likwid-bench", likwid_speed(way, arrays, threads)?);
+    }
+    Ok(())
+}
+
+fn likwid_speed(way: &str, arrays: usize, threads: usize) -> Result<f64> {
+    let megabytes = arrays * ARRAY / 1_000_000;
+    let mut command = Command::new("likwid-bench");
+    command
+        .args(["-t", way, "-i", PASSES, "-w"])
+        .arg(format!("S0:{megabytes}MB:{threads}"))
+        .stderr(Stdio::null());
+    let told = command.output()?;
+    let text = String::from_utf8_lossy(&told.stdout);
+    let speed = text.lines().find_map(|line| line.strip_prefix("MByte/s:"));
+    let speed: f64 = speed
+        .with_context(|| format!("likwid-bench -t {way} failed ({})", told.status))?
+        .trim()
+        .parse()?;
+    Ok(speed / 1e3)
+}
+
+/// Has no copy and no triad.
+fn sysbench(threads: usize, figures: &mut [Figures; 4]) -> Result<()> {
+    for (figures, operation) in figures.iter_mut().zip(["read", "write"]) {
+        let mut command = Command::new("taskset");
+        command
+            .args(["-c", &cpu_list(threads), "sysbench", "memory", "run"])
+            .args([
+                "--memory-scope=local",
+                "--memory-total-size=100T",
+                "--time=1",
+            ])
+            .arg(format!("--memory-oper={operation}"))
+            .arg(format!("--memory-block-size={}", ARRAY / threads))
+            .arg(format!("--threads={threads}"));
+        let text = output(&mut command)?;
+        let speed = text
+            .lines()
+            .find_map(|line| line.split_once("transferred (")?.1.split_once(" MiB/sec"))
+            .context("sysbench did not tell its speed")?;
+        let mebibytes: f64 = speed.0.parse()?;
+        note(figures, "sysbench", mebibytes * 1.048_576 / 1e3);
+    }
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! The latency between two CPUs, measured again and again, on an idle machine
+//! and on one where every CPU is busy: how far do the estimates scatter, and
+//! what do they cost?
+//!
+//! In a virtual machine the CPUs move: estimates are sorted into states first,
+//! wherever two neighbours in size are more than half as far apart again.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+
+use super::Setting;
+use super::memory::{estimate, probe, probes};
+use super::process::median;
+use crate::programs::{cargo, find, output, step, target};
+
+/// Estimates of one run of a program; runs of the two take turns.
+const REPETITIONS: usize = 20;
+/// The peer takes up to a second for one.
+const PEER_REPETITIONS: usize = 5;
+const ROUNDS: usize = 10;
+const BATCHES: &str = "30";
+/// Neighbours further apart belong to different states.
+const GAP: f64 = 1.5;
+/// A state of fewer estimates says nothing of how they scatter.
+const FEWEST: usize = 10;
+
+/// Estimates of a tool, and what each cost.
+#[derive(Default)]
+struct Series {
+    ns: Vec<f64>,
+    wall_ms: Vec<f64>,
+    cpu_ms: Vec<f64>,
+}
+
+pub(super) fn run(_: &Setting) -> Result<String> {
+    let probes = probes()?;
+    let peer = peer();
+    let mut rows = String::new();
+    for load in ["idle", "busy"] {
+        let busy = if load == "busy" {
+            occupy()?
+        } else {
+            Occupied(Vec::new())
+        };
+        let (mut own, mut other) = (Series::default(), Series::default());
+        for _ in 0..ROUNDS {
+            measure_own(&probes, &mut own)?;
+            if let Ok(peer) = &peer {
+                measure_peer(peer, &mut other)?;
+            }
+        }
+        drop(busy);
+        rows += &rows_of(&format!("pinwise, {load}"), &own);
+        if peer.is_ok() {
+            rows += &rows_of(&format!("core-to-core-latency, {load}"), &other);
+        }
+    }
+    let missing = peer.err().map_or(String::new(), |error| {
+        format!("\ncore-to-core-latency could not be installed ({error}).\n")
+    });
+    Ok(format!(
+        "## Latency of a pair of CPUs
+
+CPUs 0 and 1, {} estimates of ours and {} of the other, in turns, at normal
+priority; *busy*: a CPU-bound process runs on every CPU. pinwise: median of {BATCHES} batches of 128
+round trips. core-to-core-latency 1.2.0: its mean of 300 samples of 1000. Estimates are
+sorted into states where neighbours in size differ by more than {GAP}; p90/p10
+is within a state of {FEWEST} estimates or more. Milliseconds are medians per
+estimate; 16 CPUs have 120 pairs.
+
+| | range, ns | states: ns, estimates, p90/p10 | wall, ms | CPU, ms | 120 pairs, s |
+|---|---|---|---|---|---|
+{rows}{missing}",
+        REPETITIONS * ROUNDS,
+        PEER_REPETITIONS * ROUNDS
+    ))
+}
+
+fn rows_of(name: &str, series: &Series) -> String {
+    let mut sorted = series.ns.clone();
+    sorted.sort_by(f64::total_cmp);
+    let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else {
+        return String::new();
+    };
+    let states: Vec<String> = sorted
+        .chunk_by(|one, next| next / one <= GAP)
+        .map(|state| {
+            let at = |tenths: usize| state[(state.len() - 1) * tenths / 10];
+            let spread = if state.len() < FEWEST {
+                "–".to_owned()
+            } else {
+                format!("{:.2}", at(9) / at(1))
+            };
+            format!("{:.1}, {}, {spread}", at(5), state.len())
+        })
+        .collect();
+    let cpu = if series.cpu_ms.is_empty() {
+        "–".to_owned()
+    } else {
+        format!("{:.1}", median(series.cpu_ms.clone()))
+    };
+    let wall = median(series.wall_ms.clone());
+    let mean = series.wall_ms.iter().sum::<f64>() / series.wall_ms.len() as f64;
+    format!(
+        "| {name} | {first:.1}–{last:.1} | {} | {wall:.1} | {cpu} | {:.2} |\n",
+        states.join("; "),
+        0.12 * mean
+    )
+}
+
+fn measure_own(probes: &Path, series: &mut Series) -> Result<()> {
+    for repetition in probe(probes, BATCHES, REPETITIONS, "transfer:0:1")? {
+        series.ns.push(estimate(&repetition)?);
+        let time = |key: &str| repetition[key].as_f64().context("no time");
+        series.wall_ms.push(time("wall_ms")?);
+        series.cpu_ms.push(time("cpu_ms")?);
+    }
+    Ok(())
+}
+
+/// The peer is started once per estimate, as it makes all pairs once.
+fn measure_peer(peer: &Path, series: &mut Series) -> Result<()> {
+    for _ in 0..PEER_REPETITIONS {
+        let started = Instant::now();
+        let mut command = Command::new(peer);
+        command.args(["1000", "300", "--cores", "0,1", "--csv"]);
+        let told = command.stderr(Stdio::null()).output()?;
+        series.wall_ms.push(1e3 * started.elapsed().as_secs_f64());
+        let text = String::from_utf8_lossy(&told.stdout).into_owned();
+        let ns = text
+            .split([',', '\n'])
+            .find_map(|field| field.trim().parse::<f64>().ok())
+            .context("core-to-core-latency printed no figure")?;
+        series.ns.push(ns);
+    }
+    Ok(())
+}
+
+/// Where the peer is, after building it from crates.io if need be.
+fn peer() -> Result<PathBuf> {
+    if let Some(found) = find("core-to-core-latency") {
+        return Ok(found);
+    }
+    let folder = target().join("bench/peers");
+    let program = folder.join("bin/core-to-core-latency");
+    if !program.is_file() {
+        let mut install = cargo(&[
+            "install",
+            "core-to-core-latency@1.2.0",
+            "--locked",
+            "--root",
+        ]);
+        step(install.arg(&folder).env_remove("CARGO_TARGET_DIR"))?;
+    }
+    output(Command::new(&program).arg("--version"))?;
+    Ok(program)
+}
+
+/// Processes that keep CPUs busy, until dropped.
+struct Occupied(Vec<Child>);
+
+impl Drop for Occupied {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // One that has ended is what is wanted.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn occupy() -> Result<Occupied> {
+    let mut busy = Occupied(Vec::new());
+    for cpu in 0..std::thread::available_parallelism()?.get() {
+        let mut command = Command::new("taskset");
+        command.args(["-c", &cpu.to_string(), "sh", "-c", "while :; do :; done"]);
+        busy.0.push(command.stdin(Stdio::null()).spawn()?);
+    }
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    Ok(busy)
+}
