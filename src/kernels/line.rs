@@ -1,7 +1,7 @@
 //! One cache line that two threads compare-and-swap in turn.
 //!
 //! Numbers on the line count up. Even ones are the leader's to swap, odd ones
-//! the follower's. A batch starts at a multiple of [`BATCH`], so that a
+//! the follower's. A batch starts at a multiple of `BATCH`, so that a
 //! follower that comes late, or was away for several batches, finds its place
 //! again from the line alone. Each side spins on the swap itself, without
 //! loading first: that is the transfer that locks make, and what
@@ -62,7 +62,7 @@ impl Line {
     }
 
     /// The leader's first part of a batch, numbered from 1: returns once the follower has
-    /// answered [`LEAD_IN`] times; false where it does not.
+    /// answered `LEAD_IN` times; false where it does not.
     pub fn begin(&self, batch: u64, clock: &Clock, patience: u64) -> bool {
         let first = batch * BATCH;
         self.0.store(first, Ordering::Release);
