@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::Setting;
 use super::memory::{estimate, probe, probes};
@@ -155,7 +155,9 @@ fn peer() -> Result<PathBuf> {
         ]);
         step(install.arg(&folder).env_remove("CARGO_TARGET_DIR"))?;
     }
-    output(Command::new(&program).arg("--version"))?;
+    if !program.is_file() {
+        bail!("it was installed elsewhere");
+    }
     Ok(program)
 }
 
