@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use super::Setting;
 use super::memory::{estimate, probe, probes};
 use super::process::median;
-use crate::programs::{cargo, find, output, step, target};
+use crate::programs::{cargo, find, step, target};
 
 /// Estimates of one run of a program; runs of the two take turns.
 const REPETITIONS: usize = 20;
