@@ -37,19 +37,42 @@ pub fn advised(topology: &Topology, threads: Option<usize>, known: &TopologyReco
             notes,
         };
     }
+    let as_usual = |note: Option<&str>| Advice {
+        placements: usual.clone(),
+        notes: note.iter().map(|note| (*note).to_owned()).collect(),
+    };
     let measured = rewired(topology, known);
     if measured == *topology {
-        return Advice {
-            placements: usual,
-            notes: Vec::new(),
-        };
+        return as_usual(None);
+    }
+    if !stays(topology, known) {
+        return as_usual(Some(MOMENT));
     }
     let mut notes = Vec::new();
-    let placements = defaults(&measured, threads)
+    let placements: Vec<Placement> = defaults(&measured, threads)
         .into_iter()
         .map(|placement| by_name(&placement, topology, &measured, when, &mut notes))
         .collect();
+    let is_all = |placement: &Placement| {
+        placement
+            .realise(topology)
+            .is_ok_and(|place| place.cpus == topology.allowed)
+    };
+    if placements.iter().all(is_all) {
+        return as_usual(Some(NOTHING_LEFT));
+    }
     Advice { placements, notes }
+}
+
+const MOMENT: &str = "The report of this virtual machine was contradicted when it was measured, but nobody watched how long that stays true: its placements are tried as reported (pinwise topology --measure --watch 60s tells).";
+const NOTHING_LEFT: &str =
+    "By measurement no placement differs from os-default here; those of the report are tried.";
+
+/// May the measured wiring be believed later on? The CPUs of a virtual machine
+/// may float: only if they were watched and did not.
+fn stays(topology: &Topology, known: &TopologyRecord) -> bool {
+    let drift = known.measured.as_ref().and_then(|m| m.drift.as_ref());
+    topology.identity.hypervisor.is_none() || drift.is_some_and(|drift| drift.changes == 0)
 }
 
 /// Confining to one core, cache, node or package means nothing where CPUs do
@@ -172,6 +195,27 @@ mod tests {
                 .iter()
                 .any(|note| note.starts_with("one-per-core is cpu:0,2"))
         );
+    }
+
+    #[test]
+    fn a_map_of_a_virtual_machine_is_believed_if_it_was_watched() {
+        let mut topology = Topology::from_synthetic("l3:1 core:4 pu:1").unwrap();
+        topology.identity.hypervisor = Some("kvm".to_owned());
+        let mut record = known(&topology, "smt", &["0-1", "2-3"]);
+        let advice = advised(&topology, Some(2), &record);
+        assert_eq!(advice.placements, defaults(&topology, Some(2)));
+        assert_eq!(advice.notes, [MOMENT]);
+        record.measured.as_mut().unwrap().drift = Some(crate::record::DriftRecord::default());
+        let advice = advised(&topology, Some(2), &record);
+        assert!(names(&advice).contains(&"cpu:0,2".to_owned()), "{advice:?}");
+    }
+
+    #[test]
+    fn one_core_for_all_leaves_the_reported_placements() {
+        let topology = Topology::from_synthetic("l3:1 core:2 pu:1").unwrap();
+        let advice = advised(&topology, Some(1), &known(&topology, "smt", &["0-1"]));
+        assert_eq!(advice.placements, defaults(&topology, Some(1)));
+        assert_eq!(advice.notes, [NOTHING_LEFT]);
     }
 
     #[test]

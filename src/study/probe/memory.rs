@@ -18,13 +18,13 @@ const CHASE: Effort = Effort {
     least: 9,
     most: 60,
     precision: 0.03,
-    limit: Duration::from_millis(120),
+    limit: Duration::from_millis(500),
 };
 const STREAMS: Effort = Effort {
     least: 5,
     most: 25,
     precision: 0.04,
-    limit: Duration::from_millis(300),
+    limit: Duration::from_secs(1),
 };
 /// The ladder goes from here …
 const SMALLEST: usize = 4 << 10;

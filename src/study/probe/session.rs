@@ -7,6 +7,7 @@ use super::estimate::{Effort, Sample, estimate};
 use super::{Observer, Step};
 use crate::machine::{Machine, MachineError, Probe};
 use crate::record::{EffortRecord, Median};
+use crate::stats::verdict::count;
 use crate::topology::Topology;
 
 /// Everything that the parts of a measurement share.
@@ -24,6 +25,8 @@ pub(super) struct Session<'a> {
     pub(super) effort: EffortRecord,
     /// A thread was found elsewhere than it was pinned.
     pub(super) is_displaced: bool,
+    /// Probes without a single good batch.
+    unfinished: usize,
     /// The first answer of a probe that cannot be made here.
     unavailable: Vec<String>,
 }
@@ -52,6 +55,7 @@ impl<'a> Session<'a> {
                 ..EffortRecord::default()
             },
             is_displaced: false,
+            unfinished: 0,
             unavailable: Vec::new(),
         }
     }
@@ -103,6 +107,8 @@ impl<'a> Session<'a> {
             self.effort.batches_switched += sample.switched;
             self.effort.batches_stolen += sample.stolen;
             self.is_displaced |= sample.is_displaced;
+            self.unfinished +=
+                usize::from(sample.median().is_none() && sample.unavailable.is_none());
             if let Some(reason) = &sample.unavailable
                 && !self.unavailable.contains(reason)
             {
@@ -137,6 +143,12 @@ impl<'a> Session<'a> {
         self.effort.steal_share = stolen.zip(self.stolen_before).map(|(now, before)| {
             now.saturating_sub(before).as_secs_f64() / (cpus * self.effort.spent_s).max(1e-9)
         });
+        if self.unfinished > 0 {
+            self.leave_out(format!(
+                "{}: no undisturbed batch within the time.",
+                count(self.unfinished, "probe")
+            ));
+        }
         self.effort.left_out.append(&mut self.unavailable);
         self.effort
     }

@@ -1,23 +1,14 @@
 //! Two or three CPUs: no gap can be seen among so few figures, so published
 //! latencies decide, and contention where it was measured.
 //!
-//! Says "cannot tell" where published ranges overlap. The ranges are those of
-//! `kinds`: SMT siblings up to 13 ns and, on slow cores, 18; cores of one LLC
-//! 15 to 60; cores of different LLCs from 68 on.
+//! Says "cannot tell" where published ranges overlap; `relation` has them.
 
+use super::relation::{EDGES_NS, LLC_TO_NS, Relation, relation};
 use super::{Evidence, LevelKind, Wiring, WiringLevel};
 use crate::topology::CpuSet;
 
 /// The most CPUs that are judged this way.
 pub(super) const MOST: usize = 3;
-
-const SURELY_THREADS_NS: f64 = 14.0;
-const SURELY_CORES_NS: f64 = 20.0;
-const SURELY_ONE_CACHE_NS: f64 = 60.0;
-const SURELY_TWO_CACHES_NS: f64 = 70.0;
-/// Contention of siblings, and of others.
-const SIBLINGS_RATIO: f64 = 1.3;
-const STRANGERS_RATIO: f64 = 1.12;
 
 /// What two CPUs share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,19 +82,11 @@ fn pairs(evidence: &Evidence, rows: &[usize]) -> Vec<Pair> {
 }
 
 fn share(ns: f64, ratio: Option<f64>) -> Share {
-    let by_latency = match ns {
-        ns if ns < SURELY_THREADS_NS => Share::Core,
-        ns if ns < SURELY_CORES_NS => Share::CannotTell,
-        ns if ns <= SURELY_ONE_CACHE_NS => Share::Cache,
-        ns if ns >= SURELY_TWO_CACHES_NS => Share::Neither,
-        _ => Share::CannotTell,
-    };
-    match ratio {
-        Some(ratio) if ratio >= SIBLINGS_RATIO && ns <= SURELY_ONE_CACHE_NS => Share::Core,
-        Some(ratio) if ratio >= STRANGERS_RATIO => Share::CannotTell,
-        // Who does not slow the other down shares no core, however close.
-        Some(_) if ns < SURELY_CORES_NS => Share::Cache,
-        _ => by_latency,
+    match relation(ns, ratio) {
+        Relation::SameCore => Share::Core,
+        Relation::SameLlc => Share::Cache,
+        Relation::OtherLlc | Relation::OtherPackage => Share::Neither,
+        Relation::Unclear | Relation::Stacked => Share::CannotTell,
     }
 }
 
@@ -157,12 +140,6 @@ fn level(kind: LevelKind, groups: Vec<CpuSet>, pairs: &[Pair], shares: &[Share])
 /// One published range against the next: two witnesses that agree are worth
 /// 0.95, latency alone 0.5 at the edge of a range and 0.8 in its middle.
 fn confidence(pairs: &[Pair], shares: &[Share]) -> f64 {
-    let edges = [
-        SURELY_THREADS_NS,
-        SURELY_CORES_NS,
-        SURELY_ONE_CACHE_NS,
-        SURELY_TWO_CACHES_NS,
-    ];
     pairs
         .iter()
         .filter(|pair| shares.contains(&pair.share))
@@ -170,7 +147,7 @@ fn confidence(pairs: &[Pair], shares: &[Share]) -> f64 {
             if pair.ratio.is_some() {
                 return 0.95;
             }
-            let nearest = edges.map(|edge| (pair.ns.max(1.0) / edge).ln().abs());
+            let nearest = EDGES_NS.map(|edge| (pair.ns.max(1.0) / edge).ln().abs());
             0.5 + nearest.into_iter().fold(0.3, f64::min)
         })
         .fold(1.0, f64::min)
@@ -201,7 +178,7 @@ impl Pair {
         if !ns.is_finite() {
             return format!("CPUs {a} and {b} were not measured against each other.");
         }
-        let between = if ns < SURELY_ONE_CACHE_NS {
+        let between = if ns < LLC_TO_NS {
             "SMT siblings and cores with one last-level cache"
         } else {
             "cores with one last-level cache and with two"

@@ -4,8 +4,6 @@
 //! gap between pairs to be found: only priors from machines whose wiring is
 //! known. They are wide, and what lies between them is called unclear.
 
-use super::LevelKind;
-
 /// Work beside an SMT sibling takes at least so many times as long: 1.72 was
 /// seen on Zen 3 for a spin loop, MCTOP takes 1.33 (Chatzopoulos et al. 2017:
 /// "SMT" where alone takes less than 0.75 of together).
@@ -15,14 +13,16 @@ pub const SMT_CONTENTION: f64 = 1.3;
 pub const NO_CONTENTION: f64 = 1.15;
 
 /// One-way times in ns between which the published matrices of known machines
-/// leave a gap. SMT siblings: 5–20 (18 on Zen 5 and Loongson). One cache: 18–70
-/// (27–43 in a Zen 3 complex, 45–65 on Xeon meshes). Another complex of the
-/// same package: 77–150. Another package: 105 (two-socket ring Xeons) to 270.
-const CORE_NS: f64 = 17.0;
-const LLC_FROM_NS: f64 = 24.0;
-const LLC_TO_NS: f64 = 70.0;
-const APART_FROM_NS: f64 = 77.0;
+/// leave a gap. SMT siblings: up to 13, on slow cores 18 (Zen 5, Loongson). One
+/// cache: 15 to 57. Another complex of the same
+/// package: 68 to 150. Another package: 97 (two-socket Ice Lake) to 320.
+const CORE_TO_NS: f64 = 14.0;
+const LLC_FROM_NS: f64 = 20.0;
+pub(super) const LLC_TO_NS: f64 = 60.0;
+const APART_FROM_NS: f64 = 70.0;
 const PACKAGE_FROM_NS: f64 = 160.0;
+/// Edges of the ranges that tell whether a cache is shared.
+pub(super) const EDGES_NS: [f64; 4] = [CORE_TO_NS, LLC_FROM_NS, LLC_TO_NS, APART_FROM_NS];
 /// No interconnect takes so long; a hypervisor that runs two vCPUs in turn on
 /// one hardware thread takes its time slice, milliseconds.
 const STACKED_NS: f64 = 3_000.0;
@@ -45,17 +45,6 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// The innermost level that both are in, as records spell it; `other`
-    /// where they share none or it is unclear.
-    #[must_use]
-    pub const fn level(self) -> Option<LevelKind> {
-        match self {
-            Self::SameCore => Some(LevelKind::Smt),
-            Self::SameLlc => Some(LevelKind::Llc),
-            Self::Stacked | Self::OtherLlc | Self::OtherPackage | Self::Unclear => None,
-        }
-    }
-
     /// What it means, to follow "CPUs 0 and 1".
     #[must_use]
     pub const fn words(self) -> &'static str {
@@ -74,14 +63,17 @@ impl Relation {
 /// by how many times longer work takes beside the other CPU's.
 #[must_use]
 pub fn relation(latency_ns: f64, contention: Option<f64>) -> Relation {
-    let shares_core = contention.filter(|ratio| ratio.is_finite());
-    match shares_core {
+    let ratio = contention.filter(|ratio| ratio.is_finite());
+    let is_near = latency_ns <= LLC_TO_NS;
+    match ratio {
         _ if latency_ns >= STACKED_NS => Relation::Stacked,
-        Some(ratio) if ratio >= SMT_CONTENTION && latency_ns < LLC_TO_NS => Relation::SameCore,
-        Some(ratio) if ratio <= NO_CONTENTION && latency_ns < LLC_TO_NS => Relation::SameLlc,
-        None if latency_ns < CORE_NS => Relation::SameCore,
+        Some(ratio) if ratio >= SMT_CONTENTION && is_near => Relation::SameCore,
+        Some(ratio) if ratio > NO_CONTENTION => Relation::Unclear,
+        // Who does not slow the other down shares no core, however close.
+        Some(_) if is_near => Relation::SameLlc,
+        None if latency_ns < CORE_TO_NS => Relation::SameCore,
         None if latency_ns < LLC_FROM_NS => Relation::Unclear,
-        None if latency_ns < LLC_TO_NS => Relation::SameLlc,
+        None if is_near => Relation::SameLlc,
         _ if latency_ns >= PACKAGE_FROM_NS => Relation::OtherPackage,
         _ if latency_ns >= APART_FROM_NS => Relation::OtherLlc,
         _ => Relation::Unclear,
@@ -115,7 +107,7 @@ mod tests {
     #[test]
     fn between_and_beyond() {
         check(36.0, Some(1.2), Relation::Unclear);
-        check(73.0, None, Relation::Unclear);
+        check(65.0, None, Relation::Unclear);
         check(2e6, None, Relation::Stacked);
         check(f64::NAN, None, Relation::Unclear);
     }
