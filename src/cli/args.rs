@@ -23,6 +23,7 @@ use super::values::{parse_count, parse_duration, parse_margin, parse_share, pars
     about = "Finds out how a machine's CPUs are wired and where threads should run, and proves it with statistics that hold on a noisy machine.",
     after_help = "Examples:
   pinwise topology
+  pinwise topology --measure
   pinwise doctor
   pinwise compare -- xz -T2 -k -c big.tar
   pinwise compare --place os-default --place one-core -- ./prog
@@ -119,7 +120,7 @@ pub enum ColorChoice {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Show how the CPUs are wired, as the system reports it
+    /// Show how the CPUs are wired, as reported and as measured
     Topology(TopologyArgs),
     /// Tell what on this machine would spoil a measurement
     #[command(after_help = "Examples:

@@ -18,7 +18,9 @@ const NO_BOUNDARY: f64 = 1.08;
 /// … and at least so many times: it is.
 const BOUNDARY: f64 = 1.25;
 /// Pairs on each side of a boundary, at least.
-const LEAST_PAIRS: usize = 4;
+const LEAST_PAIRS: usize = 2;
+/// … and so many for a boundary to be denied with confidence.
+const ENOUGH_PAIRS: usize = 4;
 
 const fn noun(kind: LevelKind) -> &'static str {
     match kind {
@@ -255,11 +257,12 @@ fn boundary(case: &Case<'_>, kind: LevelKind, claim: String, shared: &[CpuSet]) 
     );
     let is_separate = quantile(&across, 0.1) > quantile(&inside, 0.9);
     if far < NO_BOUNDARY * near {
+        let is_enough = inside.len().min(across.len()) >= ENOUGH_PAIRS;
         contradicted(
             kind,
             claim,
             format!("{measured} There is no boundary."),
-            0.9,
+            if is_enough { 0.9 } else { SURE },
         )
     } else if far > BOUNDARY * near && is_separate {
         agrees(claim, measured, 0.8)
