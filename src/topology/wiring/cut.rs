@@ -27,6 +27,9 @@ const FINE_ITEMS: usize = 6;
 const APART: f64 = 1.25;
 /// The share of items that may contradict a level: disturbed measurements.
 const TOLERATED: f64 = 0.1;
+/// From so many single CPUs on, one disturbed pair, which is two of them, may
+/// contradict; blocks of pairs are medians and need no such help.
+const ONE_PAIR_FROM: usize = 16;
 /// Groups of one level may differ this much: a disturbed pair of siblings has
 /// up to 1.9 times the others' latency (12.5 to 6.5 ns on 3960X), an M1 Pro's
 /// small cluster 1.3 times. Cores of one LLC are 2.0 times and more from each
@@ -68,8 +71,13 @@ pub(super) struct Cut {
 
 impl Cut {
     /// Judges a partition; `None` where it has nothing within or nothing
-    /// outside.
-    pub(super) fn of(logs: &Logs, groups: Vec<Vec<usize>>, height: f64) -> Option<Self> {
+    /// outside. `are_rows`: items are single CPUs, figures single pairs.
+    pub(super) fn of(
+        logs: &Logs,
+        groups: Vec<Vec<usize>>,
+        height: f64,
+        are_rows: bool,
+    ) -> Option<Self> {
         if groups.len() < 2 {
             return None;
         }
@@ -93,7 +101,7 @@ impl Cut {
             .map(|side| side.nearest - side.farthest_mate.unwrap_or(inside))
             .collect();
         Some(Self {
-            worst: worst(margins.clone()),
+            worst: worst(margins.clone(), are_rows),
             apart_ns: quantile(&mut nearest, 0.25).exp() - inside_ns,
             mean: mean(&margins.iter().map(|m| m.min(MUCH)).collect::<Vec<f64>>()),
             spread: deviation(insides, inside).max(deviation(nearest, outside)),
@@ -149,14 +157,17 @@ impl Cut {
 const MUCH: f64 = 1.4;
 
 /// The smallest of the values, the tolerated left out.
-fn worst(mut values: Vec<f64>) -> f64 {
+fn worst(mut values: Vec<f64>, are_rows: bool) -> f64 {
     values.sort_by(f64::total_cmp);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a share of a length"
     )]
-    let tolerated = (TOLERATED * count(values.len())) as usize;
+    let mut tolerated = (TOLERATED * count(values.len())) as usize;
+    if are_rows && values.len() >= ONE_PAIR_FROM {
+        tolerated = tolerated.max(2);
+    }
     values[tolerated]
 }
 
@@ -214,10 +225,17 @@ fn sides(logs: &Logs, groups: &[Vec<usize>]) -> Vec<Side> {
 }
 
 /// All cuts worth a look, lowest first.
-pub(super) fn cuts(logs: &Logs, tree: &Tree) -> Vec<Cut> {
+pub(super) fn cuts(logs: &Logs, tree: &Tree, are_rows: bool) -> Vec<Cut> {
     tree.widest_gaps(CUTS, NARROWEST)
         .into_iter()
-        .filter_map(|merges| Cut::of(logs, tree.groups_after(merges), tree.height_of(merges)))
+        .filter_map(|merges| {
+            Cut::of(
+                logs,
+                tree.groups_after(merges),
+                tree.height_of(merges),
+                are_rows,
+            )
+        })
         .collect()
 }
 

@@ -70,8 +70,9 @@ pub(super) fn levels(logs: &Logs, step_ns: f64, mut items: Vec<Vec<usize>>) -> V
 pub(super) fn next(logs: &Logs, step_ns: f64, items: &[Vec<usize>]) -> Option<Found> {
     let blocks = logs.between(items);
     let tree = Tree::of(&blocks);
-    let cuts = cut::cuts(&blocks, &tree);
     let weights: Vec<usize> = items.iter().map(Vec::len).collect();
+    let are_rows = weights.iter().all(|&weight| weight == 1);
+    let cuts = cut::cuts(&blocks, &tree, are_rows);
     let is_contracted = weights.iter().any(|&w| w > 2);
     // One group among four or more items is what a line's home makes: part of
     // a level that the other items have as well, or nothing at all.

@@ -143,7 +143,7 @@ fn describe(groups: &[Vec<usize>], distances: &Logs, logs: &Logs) -> Found {
         }
     }
     within.retain(|value| value.is_finite());
-    let cut = Cut::of(logs, groups.to_vec(), 0.0);
+    let cut = Cut::of(logs, groups.to_vec(), 0.0, true);
     Found {
         groups: groups.to_vec(),
         inside_ns: median(&mut within).exp(),
