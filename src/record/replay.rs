@@ -5,7 +5,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::MeasuredLevel;
-use crate::topology::wiring::{Wiring, WiringLevel};
+use crate::topology::CpuSet;
+use crate::topology::wiring::{LevelKind, Wiring, WiringLevel};
 
 /// Schema of [`ReplayRecord`].
 pub const REPLAY_SCHEMA: &str = "pinwise.replay/1";
@@ -17,7 +18,8 @@ pub struct ReplayRecord {
     pub schema: String,
     /// Rows of the matrix.
     pub cpus: usize,
-    /// Levels, smallest groups first. Groups hold two CPUs or more.
+    /// Levels, smallest groups first. Groups hold two CPUs or more; at level
+    /// `smt`, which lists the cores, those of one CPU stand there too.
     pub levels: Vec<MeasuredLevel>,
     /// No level divides the CPUs.
     pub flat: bool,
@@ -34,7 +36,7 @@ impl ReplayRecord {
         Self {
             schema: REPLAY_SCHEMA.to_owned(),
             cpus,
-            levels: wiring.levels.iter().map(level).collect(),
+            levels: wiring.levels.iter().map(|l| level(l, cpus)).collect(),
             flat: wiring.is_flat,
             cannot_tell: wiring.cannot_tell.clone(),
             notes: wiring.notes.clone(),
@@ -42,10 +44,17 @@ impl ReplayRecord {
     }
 }
 
-fn level(level: &WiringLevel) -> MeasuredLevel {
+fn level(level: &WiringLevel, cpus: usize) -> MeasuredLevel {
+    let mut groups = level.groups.clone();
+    if level.kind == LevelKind::Smt {
+        // These are the cores: one with a single CPU is a core too.
+        let in_group = |cpu: &usize| level.groups.iter().any(|group| group.contains(*cpu));
+        groups.extend((0..cpus).filter(|cpu| !in_group(cpu)).map(CpuSet::single));
+        groups.sort_by_key(CpuSet::first);
+    }
     MeasuredLevel {
         kind: level.kind.name().to_owned(),
-        groups: level.groups.iter().map(ToString::to_string).collect(),
+        groups: groups.iter().map(ToString::to_string).collect(),
         inside_ns: level.inside_ns,
         outside_ns: level.outside_ns,
         confidence: level.confidence,
