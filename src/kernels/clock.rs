@@ -166,8 +166,13 @@ fn counter() -> u64 {
 fn counter_is_constant() -> bool {
     use std::arch::x86_64::__cpuid;
     const POWER: u32 = 0x8000_0007;
-    let largest = __cpuid(0x8000_0000).eax;
-    largest >= POWER && __cpuid(POWER).edx & (1 << 8) != 0
+    #[allow(
+        unused_unsafe,
+        reason = "unsafe in the oldest Rust supported, safe in newer ones"
+    )]
+    // SAFETY: every x86-64 CPU has the instruction and these leaves' numbers.
+    let leaf = |number: u32| unsafe { __cpuid(number) };
+    leaf(0x8000_0000).eax >= POWER && leaf(POWER).edx & (1 << 8) != 0
 }
 
 #[cfg(target_arch = "aarch64")]

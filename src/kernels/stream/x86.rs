@@ -18,6 +18,18 @@ use std::arch::x86_64::{
 
 use super::{Arrays, BLOCK, Pattern, SCALAR, Variant};
 
+/// Waits until all non-temporal stores are seen by everybody.
+fn fence() {
+    #[allow(
+        unused_unsafe,
+        reason = "unsafe in the oldest Rust supported, safe in newer ones"
+    )]
+    // SAFETY: every x86-64 CPU has the instruction; it touches nothing.
+    unsafe {
+        _mm_sfence();
+    }
+}
+
 /// The ways beyond the plain one.
 pub(super) fn variants(pattern: Pattern) -> Vec<Variant> {
     let mut found = match pattern {
@@ -189,7 +201,7 @@ unsafe fn fill_256(on: Arrays) {
             }
         }
     }
-    _mm_sfence();
+    fence();
 }
 
 #[target_feature(enable = "avx512f")]
@@ -204,7 +216,7 @@ unsafe fn fill_512<const STREAMED: bool>(on: Arrays) {
             }
         }
     }
-    _mm_sfence();
+    fence();
 }
 
 #[target_feature(enable = "avx512f")]
@@ -234,7 +246,7 @@ unsafe fn copy_256<const AHEAD: usize>(on: Arrays) {
             }
         }
     }
-    _mm_sfence();
+    fence();
 }
 
 #[target_feature(enable = "avx512f")]
@@ -252,7 +264,7 @@ unsafe fn copy_512<const STREAMED: bool, const AHEAD: usize>(on: Arrays) {
             }
         }
     }
-    _mm_sfence();
+    fence();
 }
 
 #[target_feature(enable = "avx")]
@@ -275,7 +287,7 @@ unsafe fn triad_256<const AHEAD: usize>(on: Arrays) {
             }
         }
     }
-    _mm_sfence();
+    fence();
 }
 
 #[target_feature(enable = "avx512f")]
@@ -296,5 +308,5 @@ unsafe fn triad_512<const STREAMED: bool, const AHEAD: usize>(on: Arrays) {
             }
         }
     }
-    _mm_sfence();
+    fence();
 }
