@@ -116,7 +116,6 @@ pub(super) fn matrix(pairs: &Pairs, found: &Contentions) -> Option<PairMatrix> {
 /// Pairs that may be siblings, the likeliest first.
 fn candidates(session: &Session<'_>, pairs: &Pairs) -> Vec<(usize, usize)> {
     let n = pairs.len();
-    let core = |row: usize| session.topology.cpu(pairs.cpu(row)).and_then(|c| c.core);
     let mut wanted: Vec<(usize, usize, f64)> = Vec::new();
     for a in 0..n {
         let mut row: Vec<(f64, usize)> = (0..n)
@@ -135,7 +134,7 @@ fn candidates(session: &Session<'_>, pairs: &Pairs) -> Vec<(usize, usize)> {
         for &(latency, b) in row.iter().take(reach.min(MOST_CANDIDATES)) {
             wanted.push((a.min(b), a.max(b), latency / lowest));
         }
-        let reported = (0..n).filter(|&b| b > a && core(a).is_some() && core(a) == core(b));
+        let reported = (a + 1..n).filter(|&b| pairs.are_reported_siblings(&session.topology, a, b));
         wanted.extend(reported.map(|b| (a, b, 0.0)));
     }
     wanted.sort_by(|x, y| x.2.total_cmp(&y.2).then((x.0, x.1).cmp(&(y.0, y.1))));
@@ -178,9 +177,9 @@ fn measure_round(
     let mut doubtful = Vec::new();
     for (&(a, b), float) in round.iter().zip(float) {
         found.entry((a, b)).or_default().float = float;
-        let core = |row: usize| session.topology.cpu(pairs.cpu(row)).and_then(|c| c.core);
         let is_slowed = float.is_none_or(|m| m.value > NO_CONTENTION);
-        if is_slowed || (core(a).is_some() && core(a) == core(b)) || pairs.len() <= ALL_PAIRS {
+        let is_reported = pairs.are_reported_siblings(&session.topology, a, b);
+        if is_slowed || is_reported || pairs.len() <= ALL_PAIRS {
             doubtful.push((a, b));
         }
     }

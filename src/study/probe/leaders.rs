@@ -37,15 +37,10 @@ pub(super) fn measure(
     within.shuffle(chance);
     // Where time is short, what the system calls neighbours comes first: its
     // word is worth a look, though no evidence.
-    within.sort_by_key(|&(a, b)| !are_reported_siblings(session, pairs, a, b));
+    within.sort_by_key(|&(a, b)| !pairs.are_reported_siblings(&session.topology, a, b));
     let missed = transfers(session, pairs, &within, width)?;
     fill(session, pairs, &leader_of);
     Ok(missed)
-}
-
-fn are_reported_siblings(session: &Session<'_>, pairs: &Pairs, a: usize, b: usize) -> bool {
-    let core = |row: usize| session.topology.cpu(pairs.cpu(row)).and_then(|c| c.core);
-    core(a).is_some() && core(a) == core(b)
 }
 
 /// Leaders and their groups: for each row the row of its leader.

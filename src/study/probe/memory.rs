@@ -11,6 +11,7 @@ use crate::placement::{Placement, Wish};
 use crate::record::{
     BandwidthRecord, LadderPoint, LadderRecord, LoadedLatencyRecord, Median, PlateauRecord,
 };
+use crate::stats::describe::mean;
 use crate::topology::ladder::{self, ReportedCache, next_sizes};
 use crate::topology::{CacheType, CpuSet, Topology};
 
@@ -287,19 +288,16 @@ pub(super) fn loaded(session: &mut Session<'_>) -> Result<Vec<LoadedLatencyRecor
             records.push(LoadedLatencyRecord {
                 cpu,
                 loaders: list,
-                background_gb_per_s: mean(&sample.background),
+                background_gb_per_s: if sample.background.is_empty() {
+                    0.0
+                } else {
+                    mean(&sample.background)
+                },
                 latency_ns,
             });
         }
     }
     Ok(records)
-}
-
-fn mean(values: &[f64]) -> f64 {
-    if values.is_empty() {
-        return 0.0;
-    }
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// A load from a node's memory by a CPU of another.

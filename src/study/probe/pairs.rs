@@ -111,9 +111,25 @@ impl Pairs {
         self.is_measured[a * n + b] = true;
         self.is_measured[b * n + a] = true;
     }
-}
 
-impl Pairs {
+    /// Does the system call these rows siblings? A hint on what to measure
+    /// first, no evidence.
+    pub(super) fn are_reported_siblings(&self, topology: &Topology, a: usize, b: usize) -> bool {
+        let core = |row: usize| topology.cpu(self.cpu(row)).and_then(|cpu| cpu.core);
+        core(a).is_some() && core(a) == core(b)
+    }
+
+    fn note_all(&mut self, answers: &[Answer]) {
+        for (pair, home_node, sample) in answers {
+            if let Some(median) = sample.median() {
+                let home_node = *home_node;
+                self.note(*pair, HomeLatency { home_node, median });
+            } else if sample.unavailable.is_none() {
+                self.note_lost(*pair, sample);
+            }
+        }
+    }
+
     fn note_lost(&mut self, (a, b): (usize, usize), sample: &Sample) {
         let lost = self.lost.entry((a.min(b), a.max(b))).or_default();
         lost.switched += sample.switched;
@@ -181,16 +197,31 @@ pub(super) fn transfers(
     Ok(wanted.iter().filter(is_missed).count())
 }
 
-/// Measures pairs at once, with the line on each node that matters.
+/// A pair, the node its line was on, and what the probe gave.
+type Answer = ((usize, usize), Option<usize>, Sample);
+
+/// Measures pairs at once and notes what came out.
 fn measure_round(
     session: &mut Session<'_>,
     pairs: &mut Pairs,
     round: &[(usize, usize)],
 ) -> Result<(), MachineError> {
+    let answers = ask(session, pairs, round)?;
+    pairs.note_all(&answers);
+    Ok(())
+}
+
+/// Probes pairs at once, with the line on each node that matters.
+fn ask(
+    session: &mut Session<'_>,
+    pairs: &Pairs,
+    round: &[(usize, usize)],
+) -> Result<Vec<Answer>, MachineError> {
     let homes: Vec<Vec<Option<usize>>> = round
         .iter()
         .map(|&(a, b)| homes(&session.topology, pairs.cpu(a), pairs.cpu(b)))
         .collect();
+    let mut answers = Vec::new();
     for turn in 0..2 {
         let now: Vec<((usize, usize), Option<usize>)> = round
             .iter()
@@ -209,15 +240,21 @@ fn measure_round(
             })
             .collect();
         let samples = session.estimate(&probes, EFFORT)?;
-        for ((pair, home_node), sample) in now.into_iter().zip(samples) {
-            if let Some(median) = sample.median() {
-                pairs.note(pair, HomeLatency { home_node, median });
-            } else if sample.unavailable.is_none() {
-                pairs.note_lost(pair, &sample);
-            }
-        }
+        let with_pair = now.into_iter().zip(samples);
+        answers.extend(with_pair.map(|((pair, home), sample)| (pair, home, sample)));
     }
-    Ok(())
+    Ok(answers)
+}
+
+/// The smallest latency of a pair over the homes of its line; NaN where there
+/// is none.
+fn least(answers: &[Answer], wanted: (usize, usize)) -> f64 {
+    answers
+        .iter()
+        .filter(|(pair, _, _)| *pair == wanted)
+        .filter_map(|(_, _, sample)| sample.median())
+        .map(|median| median.value)
+        .fold(f64::NAN, f64::min)
 }
 
 /// Nodes on which the line is put for a pair: those of its two CPUs, since a
@@ -314,19 +351,8 @@ fn at_once(
     all: &[(usize, usize)],
     judged: &[(usize, usize)],
 ) -> Result<Vec<f64>, MachineError> {
-    let mut scratch = pairs.clone();
-    scratch.is_measured.fill(false);
-    measure_round(session, &mut scratch, all)?;
-    Ok(judged
-        .iter()
-        .map(|&(a, b)| {
-            if scratch.is_measured(a, b) {
-                scratch.latency.at(a, b)
-            } else {
-                f64::NAN
-            }
-        })
-        .collect())
+    let answers = ask(session, pairs, all)?;
+    Ok(judged.iter().map(|&pair| least(&answers, pair)).collect())
 }
 
 /// Measures a random sample of what was skipped, or was measured side by
@@ -350,9 +376,8 @@ fn verify(
             break;
         }
         let told = pairs.latency.at(a, b);
-        let mut scratch = Pairs::new(&session.topology);
-        measure_round(session, &mut scratch, &[(a, b)])?;
-        let found = scratch.latency.at(a, b);
+        let answers = ask(session, pairs, &[(a, b)])?;
+        let found = least(&answers, (a, b));
         if !found.is_finite() {
             continue;
         }
@@ -360,13 +385,7 @@ fn verify(
         if found > DISAGREES * told || told > DISAGREES * found {
             session.effort.pairs_disagreed += 1;
         }
-        for home in scratch
-            .homes
-            .remove(&(a.min(b), a.max(b)))
-            .unwrap_or_default()
-        {
-            pairs.note((a, b), home);
-        }
+        pairs.note_all(&answers);
     }
     Ok(())
 }

@@ -108,7 +108,7 @@ impl<'a> Session<'a> {
             self.effort.batches_stolen += sample.stolen;
             self.is_displaced |= sample.is_displaced;
             self.unfinished +=
-                usize::from(sample.median().is_none() && sample.unavailable.is_none());
+                usize::from(sample.values.is_empty() && sample.unavailable.is_none());
             if let Some(reason) = &sample.unavailable
                 && !self.unavailable.contains(reason)
             {
