@@ -4,6 +4,8 @@
 //! Nothing is interpreted here beyond the form of numbers, durations and
 //! shares; what needs the machine is resolved later.
 
+mod kernels;
+mod stored;
 mod topology;
 
 use std::path::PathBuf;
@@ -11,6 +13,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(super) use kernels::{BenchArgs, KernelArgs, RecipesArgs, ReproduceArgs, SplitChoice, Suite};
+pub(super) use stored::{ExportArgs, ExportFormat, HistoryArgs, ShowArgs};
 pub(super) use topology::{TopologyAction, TopologyArgs};
 
 use super::values::{parse_count, parse_duration, parse_margin, parse_share, parse_whole};
@@ -136,6 +140,14 @@ is changed.")]
     Run(RunArgs),
     /// Compare the default with itself: this machine's noise floor
     Aa(Box<AaArgs>),
+    /// Measure built-in workloads over threads and placements: scaling, SMT
+    Bench(Box<BenchArgs>),
+    /// Run a built-in workload once
+    Kernel(KernelArgs),
+    /// List real programs as ready workloads for compare --recipe
+    Recipes(RecipesArgs),
+    /// Run the experiments of five field reports, here or on their machines
+    Reproduce(ReproduceArgs),
     /// List stored records, newest first
     History(HistoryArgs),
     /// Show a stored record
@@ -372,68 +384,6 @@ pub struct RunArgs {
     /// The command with its arguments
     #[arg(last = true, value_name = "COMMAND", required = true)]
     pub argv: Vec<String>,
-}
-
-/// `pinwise history`
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  pinwise history
-  pinwise history --limit 5 --format json
-
-`pinwise show ID` shows one of them again, `pinwise export ID` writes it in
-another format.")]
-pub struct HistoryArgs {
-    /// At most so many records
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = parse_count)]
-    pub limit: usize,
-}
-
-/// `pinwise show`
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  pinwise show last
-  pinwise show 20261121-2132 --format json")]
-pub struct ShowArgs {
-    /// The record's id, its beginning, or `last`
-    pub id: String,
-}
-
-/// `pinwise export`
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  pinwise export last --csv
-  pinwise export last --hyperfine -o runs.json")]
-pub struct ExportArgs {
-    /// The record's id, its beginning, or `last`
-    pub id: String,
-    /// The format.
-    #[command(flatten)]
-    pub format: ExportFormat,
-    /// Write to a file instead of standard output
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-}
-
-/// One of the export formats.
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "one flag per format, of which clap lets one through"
-)]
-pub struct ExportFormat {
-    /// The record itself
-    #[arg(long)]
-    pub json: bool,
-    /// One line per run
-    #[arg(long)]
-    pub csv: bool,
-    /// A table
-    #[arg(long)]
-    pub markdown: bool,
-    /// As hyperfine's --export-json
-    #[arg(long)]
-    pub hyperfine: bool,
 }
 
 /// `pinwise generate`

@@ -4,14 +4,18 @@
 //! status is chosen here, once per command, and returned to `main`.
 
 mod args;
+mod bench;
 mod compare;
 mod exit;
 mod export;
 mod generate;
 mod history;
 mod host;
+mod kernel;
 mod plan;
 mod progress;
+mod recipes;
+mod reproduce;
 mod terminal;
 mod topology;
 mod values;
@@ -93,6 +97,10 @@ fn dispatch(cli: Cli, terminal: &Terminal) -> anyhow::Result<Exit> {
         Command::Run(args) => host::run(global, &args, terminal),
         Command::Compare(args) => compare::compare(global, &args, terminal),
         Command::Aa(args) => compare::aa(global, &args, terminal),
+        Command::Bench(args) => bench::bench(global, &args, terminal),
+        Command::Kernel(args) => kernel::kernel(global, &args, terminal),
+        Command::Recipes(args) => recipes::recipes(global, &args, terminal),
+        Command::Reproduce(args) => reproduce::reproduce(global, &args, terminal),
         Command::History(args) => history::history(global, &args, terminal),
         Command::Show(args) => history::show(global, &args, terminal),
         Command::Export(args) => export::stored(global, &args, terminal),

@@ -8,6 +8,7 @@
 mod comparison;
 mod diff;
 mod finding;
+mod kernel;
 mod measured;
 mod replay;
 mod topology;
@@ -19,6 +20,7 @@ pub use comparison::{
 };
 pub use diff::{Difference, TOPOLOGY_DIFF_SCHEMA, TopologyDiff};
 pub use finding::{DOCTOR_SCHEMA, Doctor, Finding, Severity};
+pub use kernel::{KERNEL_SCHEMA, KernelRecord};
 pub use measured::{
     Agreement, BandwidthRecord, ClockRecord, Contradiction, DriftPair, DriftRecord, DriftState,
     EffortRecord, HomeLatency, LadderPoint, LadderRecord, LevelVerdict, LoadedLatencyRecord,

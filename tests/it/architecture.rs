@@ -43,6 +43,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "stats",
             "placement",
             "record",
+            "kernels",
             "machine",
             "store",
             "study",

@@ -28,6 +28,7 @@ use std::time::{Duration, SystemTime};
 
 pub use capture::{CaptureReadError, capture_folder, capture_host};
 pub use host::{HostFacts, read_host_facts};
+pub use probe::available_memory_bytes;
 pub use start::execute;
 
 use counters::{Counters, SHORT};
