@@ -9,7 +9,7 @@ use super::Exit;
 use super::args::{ExportArgs, Global, ResultArgs};
 use super::history::needed_store;
 use super::terminal::Terminal;
-use crate::record::Comparison;
+use crate::record::{COMPARISON_SCHEMA, Comparison, TOPOLOGY_SCHEMA};
 use crate::report;
 
 pub(super) fn stored(
@@ -24,16 +24,20 @@ pub(super) fn stored(
         format if format.hyperfine => Form::Hyperfine,
         _ => Form::Json,
     };
-    let text = if stored.is_topology() {
-        if form != Form::Json {
-            bail!(
-                "record {} is a machine, not an experiment: --json only (pinwise show {0} --format svg draws it)",
-                stored.entry.id
-            );
-        }
-        format!("{}\n", serde_json::to_string(&stored.topology()?)?)
-    } else {
+    let text = if stored.is_of(COMPARISON_SCHEMA) {
         form.render(&stored.comparison()?)?
+    } else if form == Form::Json {
+        format!("{}\n", stored.body)
+    } else if stored.is_of(TOPOLOGY_SCHEMA) {
+        bail!(
+            "record {} is a machine, not an experiment: --json only (pinwise show {0} --format svg draws it)",
+            stored.entry.id
+        );
+    } else {
+        bail!(
+            "record {} has no runs of its own: --json only",
+            stored.entry.id
+        );
     };
     match &args.output {
         Some(path) => write_file(path, &text)?,

@@ -122,6 +122,13 @@ fn open_machine(
     Ok(Box::new(machine))
 }
 
+/// This executable, whose kernels are started as commands.
+fn own_program() -> anyhow::Result<String> {
+    let path = std::env::current_exe().context("finding pinwise itself")?;
+    let text = path.to_str().map(str::to_owned);
+    text.with_context(|| format!("the path of pinwise is not UTF-8: {}", path.display()))
+}
+
 /// What stands behind `sim:`.
 fn simulated(global: &Global) -> anyhow::Result<&str> {
     global.machine.strip_prefix("sim:").with_context(|| {

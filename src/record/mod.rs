@@ -11,6 +11,7 @@ mod finding;
 mod kernel;
 mod measured;
 mod replay;
+mod reproduction;
 mod topology;
 
 pub use comparison::{
@@ -28,10 +29,66 @@ pub use measured::{
     SchedulingRecord, SurveyRecord,
 };
 pub use replay::{REPLAY_SCHEMA, ReplayRecord};
+pub use reproduction::{
+    ClaimCounts, ClaimRecord, ClaimVerdict, ExperimentRecord, REPRODUCTION_SCHEMA, ReportRecord,
+    Reproduction,
+};
 pub use topology::{
     CacheRecord, CountsRecord, CpuRecord, KindRecord, MachineRecord, NodeRecord, QuotaRecord,
     RestrictionRecord, TOPOLOGY_SCHEMA, TopologyRecord,
 };
+
+/// A record that is stored when it is complete, and what its line of the
+/// history says.
+pub trait Keepsake {
+    /// Its line.
+    fn line(&self) -> KeepsakeLine;
+}
+
+/// What the history says of a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeepsakeLine {
+    /// Its name.
+    pub id: String,
+    /// Its schema.
+    pub schema: String,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// Where it was made.
+    pub host: String,
+    /// What it is about.
+    pub title: String,
+    /// What came out, in words.
+    pub verdict: String,
+}
+
+impl Keepsake for TopologyRecord {
+    fn line(&self) -> KeepsakeLine {
+        let survey = self.measured.as_ref().map(|m| m.survey.clone());
+        let survey = survey.unwrap_or_default();
+        KeepsakeLine {
+            id: survey.id,
+            schema: self.schema.clone(),
+            started: survey.started,
+            host: self.host_name(),
+            title: "topology --measure".to_owned(),
+            verdict: self.summary(),
+        }
+    }
+}
+
+impl Keepsake for Reproduction {
+    fn line(&self) -> KeepsakeLine {
+        KeepsakeLine {
+            id: self.id.clone(),
+            schema: self.schema.clone(),
+            started: self.started.clone(),
+            host: self.host.clone(),
+            title: self.title(),
+            verdict: self.verdict(),
+        }
+    }
+}
 
 /// What stands in the `schema` field of any record.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, params};
 
 use super::journal::{self, Journal, Orphan};
 use super::{Entry, StoreError, Stored};
-use crate::record::{Comparison, RunRecord, TopologyRecord};
+use crate::record::{Comparison, Keepsake, RunRecord};
 
 /// How long to wait for another process's lock.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -92,21 +92,20 @@ impl Store {
         Ok(())
     }
 
-    /// Writes a machine that was measured.
+    /// Writes a record that is complete, and was not written before.
     ///
     /// # Errors
     /// [`StoreError`] where it cannot be written.
-    pub fn keep(&mut self, record: &TopologyRecord) -> Result<(), StoreError> {
-        let survey = record.measured.as_ref().map(|m| m.survey.clone());
-        let survey = survey.unwrap_or_default();
+    pub fn keep(&mut self, record: &(impl Keepsake + serde::Serialize)) -> Result<(), StoreError> {
+        let line = record.line();
         let body = serde_json::to_string(record).unwrap_or_default();
         let row = params![
-            survey.id,
-            record.schema,
-            survey.started,
-            record.host_name(),
-            "topology --measure",
-            record.summary(),
+            line.id,
+            line.schema,
+            line.started,
+            line.host,
+            line.title,
+            line.verdict,
             true,
             body
         ];

@@ -4,3 +4,4 @@ pub mod compare;
 pub mod doctor;
 pub mod noise;
 pub mod probe;
+pub mod reproduce;

@@ -16,6 +16,7 @@ mod exports;
 mod help;
 mod history;
 mod refusals;
+mod reproduce;
 mod streams;
 mod topology;
 mod verdicts;
