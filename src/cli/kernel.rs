@@ -104,7 +104,6 @@ fn order(args: &KernelArgs) -> anyhow::Result<Order> {
     })
 }
 
-#[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
 fn temporary() -> PathBuf {
     std::env::temp_dir()
 }

@@ -68,20 +68,26 @@ fn experiment(experiment: &ExperimentRecord, palette: Palette) -> String {
 }
 
 fn claim(claim: &ClaimRecord, palette: Palette) -> String {
-    let mark = match claim.verdict {
-        ClaimVerdict::Reproduced => palette.good("reproduced"),
-        ClaimVerdict::Contradicted => palette.bad("contradicted"),
-        ClaimVerdict::Given => palette.faint("given"),
-        ClaimVerdict::NotHere => palette.faint("not here"),
+    let word = match claim.verdict {
+        ClaimVerdict::Reproduced => "reproduced",
+        ClaimVerdict::Contradicted => "contradicted",
+        ClaimVerdict::Given => "given",
+        ClaimVerdict::NotHere => "not here",
     };
+    let mark = match claim.verdict {
+        ClaimVerdict::Reproduced => palette.good(word),
+        ClaimVerdict::Contradicted => palette.bad(word),
+        ClaimVerdict::Given | ClaimVerdict::NotHere => palette.faint(word),
+    };
+    let why = paragraph("      ", "      ", &format!("{word}: {}", claim.why));
     let figures = match &claim.measured {
         Some(measured) => format!("reported {}, here {measured}", claim.reported),
         None => format!("reported {}", claim.reported),
     };
     format!(
-        "{}\n{}\n      {mark}: {}\n",
+        "{}\n{}\n{}\n",
         paragraph("    ", "      ", &claim.claim),
         paragraph("      ", "      ", &figures),
-        paragraph("", "      ", &claim.why).trim_start()
+        why.replacen(word, &mark, 1)
     )
 }

@@ -146,7 +146,7 @@ mod tests {
         for (cpus, expected) in totals {
             assert_eq!(NETFX_AWARELOCK.total_pauses(cpus), expected, "{cpus}");
             // k = ceil(log3(400 n)) rounds.
-            let k = NETFX_AWARELOCK.rounds(cpus).len() as u32;
+            let k = u32::try_from(NETFX_AWARELOCK.rounds(cpus).len()).unwrap();
             assert!(3u64.pow(k) >= 400 * cpus && 3u64.pow(k - 1) < 400 * cpus);
             assert_eq!(NETFX_AWARELOCK.blind_gap_pauses(cpus), 50 * 3u64.pow(k - 1));
             assert_eq!(NETFX_AWARELOCK.looks(cpus).last(), Some(expected));

@@ -287,7 +287,7 @@ fn now() -> Instant {
 
 #[expect(unsafe_code, reason = "a system call that no safe crate here offers")]
 fn bind(cpu: usize) -> std::io::Result<()> {
-    const BITS: usize = 8 * size_of::<libc::c_ulong>();
+    const BITS: usize = libc::c_ulong::BITS as usize;
     let mut mask = vec![0 as libc::c_ulong; cpu / BITS + 1];
     mask[cpu / BITS] = 1 << (cpu % BITS);
     // SAFETY: the mask is as long as said and outlives the call.

@@ -34,7 +34,9 @@ pub(super) fn simulated(simulation: &mut Simulation<'_>) -> Result<Vec<Experimen
     let own = Gains::of(&mut blind, "encode-tmpgenc")?;
     let placed = whetstone(&mut blind)?;
     drop(blind);
-    let mut aware = simulation.stage("hyperthread-fill", &core_first)?.thorough();
+    let mut aware = simulation
+        .stage("hyperthread-fill", &core_first)?
+        .thorough();
     let wme_aware = Gains::of(&mut aware, "encode-wme")?;
     Ok(vec![
         experiment("encode-wme", ENCODE, encode_wme(&wme, &wme_aware)),
