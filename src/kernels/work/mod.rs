@@ -18,8 +18,8 @@
 //! Nothing here judges a rate, and no thread is placed that was not asked to.
 
 mod catalogue;
-mod fibonacci;
 pub mod isa;
+mod numbers;
 mod run;
 
 pub use catalogue::{KERNELS, find};

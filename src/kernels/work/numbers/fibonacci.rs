@@ -4,9 +4,9 @@
 //! As in `CrystalMark`'s and many older suites' test of the name: what is
 //! timed are calls, not the number (F(27) takes 832,040 leaves).
 
-use super::{Group, Job, Kernel, KernelError, Setup, Worker, Wrong};
+use crate::kernels::work::{Group, Job, Kernel, KernelError, Setup, Worker, Wrong};
 
-pub(super) const FIBONACCI: Kernel = Kernel {
+pub(in crate::kernels::work) const FIBONACCI: Kernel = Kernel {
     name: "fibonacci",
     group: Group::Integer,
     about: "Fibonacci numbers by double recursion: calls and additions",
