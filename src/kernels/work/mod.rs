@@ -20,6 +20,7 @@
 mod catalogue;
 mod fibonacci;
 pub mod isa;
+mod memory;
 mod run;
 
 pub use catalogue::{KERNELS, find};
@@ -151,6 +152,17 @@ pub trait Job: Sync {
     /// multiple of it, or 1.
     fn team(&self) -> usize {
         1
+    }
+
+    /// Which of several loops the workers chose, where they had a choice.
+    fn chosen(&self) -> Option<String> {
+        None
+    }
+
+    /// What went wrong outside the computation, such as a full disk, where a
+    /// worker stopped for that.
+    fn failure(&self) -> Option<KernelError> {
+        None
     }
 
     /// Makes the state of thread number `thread`, with everything allocated and
