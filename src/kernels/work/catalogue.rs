@@ -2,11 +2,32 @@
 
 use super::Kernel;
 use super::fibonacci::FIBONACCI;
+use super::files::TREE;
+use super::images::{PNG_BLUR, PNG_ROTATE, PNG_ROTATE90, TIFF_BLUR, TIFF_ROTATE, TIFF_ROTATE90};
 use super::memory::{CACHE_L1, CACHE_L2, CACHE_L3, CHASE, COPY, READ, READ_WRITE, TRIAD, WRITE};
+use super::sharing::{PRODUCER_CONSUMER, SHARED_COUNTER};
 
 /// All of them, in the order in which they are listed.
 pub const KERNELS: &[Kernel] = &[
-    FIBONACCI, READ, WRITE, COPY, TRIAD, READ_WRITE, CHASE, CACHE_L1, CACHE_L2, CACHE_L3,
+    FIBONACCI,
+    READ,
+    WRITE,
+    COPY,
+    TRIAD,
+    READ_WRITE,
+    CHASE,
+    CACHE_L1,
+    CACHE_L2,
+    CACHE_L3,
+    SHARED_COUNTER,
+    PRODUCER_CONSUMER,
+    TREE,
+    TIFF_ROTATE90,
+    TIFF_ROTATE,
+    TIFF_BLUR,
+    PNG_ROTATE90,
+    PNG_ROTATE,
+    PNG_BLUR,
 ];
 
 /// The one of this name.

@@ -18,10 +18,14 @@
 //! Nothing here judges a rate, and no thread is placed that was not asked to.
 
 mod catalogue;
+mod digest;
 mod fibonacci;
+mod files;
+mod images;
 pub mod isa;
 mod memory;
 mod run;
+mod sharing;
 
 pub use catalogue::{KERNELS, find};
 pub use isa::Isa;

@@ -12,8 +12,8 @@ use super::area::{Area, BEYOND_BYTES};
 use crate::kernels::loops::chase::{Chain, UNROLLED, line_bytes};
 use crate::kernels::work::{Group, Job, Kernel, KernelError, Setup, Size, Worker, Wrong};
 
-/// A size that few last-level caches hold.
-const LARGE: u64 = 256 << 20;
+/// A size that few last-level caches hold, and that is linked in half a second.
+const LARGE: u64 = 128 << 20;
 
 pub(in crate::kernels::work) const CHASE: Kernel = Kernel {
     name: "chase",
@@ -31,13 +31,13 @@ pub(in crate::kernels::work) const CHASE: Kernel = Kernel {
     // Four bytes a line besides the lines, while they are linked.
     footprint_bytes: |size, threads| {
         let all = size.saturating_add(size / 16);
-        all.saturating_add((threads as u64).saturating_mul(2 * BEYOND_BYTES))
+        all.saturating_add((threads as u64).saturating_mul(3 * BEYOND_BYTES))
     },
     prepare,
 };
 
-/// Loads of a unit: 10 ms where one takes 100 ns.
-const LOADS: usize = 98_304;
+/// Loads of a unit: 10 ms where one takes 150 ns.
+const LOADS: usize = 65_536;
 const _: () = assert!(LOADS.is_multiple_of(UNROLLED), "whole rounds of the loop");
 /// The order of lines: the same for all.
 const SEED: u64 = 0x7069_6e77_6973_6531;
@@ -85,9 +85,13 @@ struct Walk {
 impl Walk {
     fn new(lines: usize, stride: usize) -> Result<Self, KernelError> {
         let area = Area::new(lines * stride)?;
-        let mut order = vec![0; lines];
+        // In huge pages, too: the order is gone through at random.
+        let numbers = Area::new(lines * size_of::<u32>())?;
+        // SAFETY: as many bytes, zero, which is a valid number, nobody else's.
+        let order =
+            unsafe { std::slice::from_raw_parts_mut(numbers.start().cast().as_ptr(), lines) };
         // SAFETY: the area has as many bytes, is aligned, and is this value's.
-        let chain = unsafe { Chain::link(area.start(), stride, &mut order, SEED, || true) };
+        let chain = unsafe { Chain::link(area.start(), stride, order, SEED, || true) };
         let chain = chain.ok_or_else(|| KernelError::Size("too few lines".to_owned()))?;
         let mut line = 0usize;
         for place in 0..lines {

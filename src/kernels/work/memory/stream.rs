@@ -132,7 +132,7 @@ struct Form {
     arrays: usize,
     /// Bytes of one array that a call goes through at most.
     piece: usize,
-    /// Bytes of one array that a unit goes through: about 10 ms at 20 GB/s.
+    /// Bytes of one array that a unit goes through: about 10 ms on one core.
     unit: usize,
     /// Is `--size` for each thread, instead of all together?
     is_per_thread: bool,
@@ -142,7 +142,7 @@ const READING: Form = Form {
     patterns: &[Pattern::Sum],
     arrays: 1,
     piece: 1 << 20,
-    unit: 192 << 20,
+    unit: 256 << 20,
     is_per_thread: false,
 };
 const WRITING: Form = Form {
@@ -152,33 +152,33 @@ const WRITING: Form = Form {
 const COPYING: Form = Form {
     patterns: &[Pattern::Copy],
     arrays: 2,
-    unit: 96 << 20,
+    unit: 192 << 20,
     ..READING
 };
 const TRIADS: Form = Form {
     patterns: &[Pattern::Triad],
     arrays: 3,
-    unit: 64 << 20,
+    unit: 128 << 20,
     ..READING
 };
 const MIXED: Form = Form {
     patterns: &[Pattern::Sum, Pattern::Fill],
     arrays: 2,
     piece: 64 << 10,
-    unit: 96 << 20,
+    unit: 144 << 20,
     is_per_thread: false,
 };
 const IN_L3: Form = Form {
-    unit: 384 << 20,
+    unit: 768 << 20,
     is_per_thread: true,
     ..READING
 };
 const IN_L2: Form = Form {
-    unit: 640 << 20,
+    unit: 1024 << 20,
     ..IN_L3
 };
 const IN_L1: Form = Form {
-    unit: 1280 << 20,
+    unit: 2048 << 20,
     ..IN_L3
 };
 
