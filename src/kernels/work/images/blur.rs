@@ -146,7 +146,8 @@ mod tests {
         for (width, height) in [(64, 48), (75, 61), (201, 30)] {
             let extent = Extent { width, height };
             let source = make(extent);
-            let image = RgbImage::from_raw(width as u32, height as u32, source.clone()).unwrap();
+            let sides = [width, height].map(|side| u32::try_from(side).unwrap());
+            let image = RgbImage::from_raw(sides[0], sides[1], source.clone()).unwrap();
             let expected = image::imageops::blur(&image, 10.0 / 3.0).into_raw();
             let found = blurred(Isa::V1, &source, extent);
             for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {

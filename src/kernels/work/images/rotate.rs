@@ -124,8 +124,8 @@ mod tests {
     fn a_quarter_turn_is_that_of_the_image_crate() {
         for extent in EXTENTS {
             let source = make(extent);
-            let (width, height) = (extent.width as u32, extent.height as u32);
-            let image = RgbImage::from_raw(width, height, source.clone()).unwrap();
+            let sides = [extent.width, extent.height].map(|side| u32::try_from(side).unwrap());
+            let image = RgbImage::from_raw(sides[0], sides[1], source.clone()).unwrap();
             let expected = image::imageops::rotate90(&image).into_raw();
             for isa in Isa::here() {
                 let mut target = vec![9; extent.bytes()];
@@ -137,6 +137,11 @@ mod tests {
 
     /// The definition, in floating point: `None` where a place is outside or
     /// within rounding of the edge.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "places inside a picture"
+    )]
     fn defined(source: &[u8], extent: Extent, x: usize, y: usize) -> Option<[f64; 3]> {
         let (sin, cos) = 37f64.to_radians().sin_cos();
         let (width, height) = (extent.width as f64, extent.height as f64);
