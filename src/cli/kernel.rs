@@ -127,6 +127,7 @@ fn record(order: &Order, outcome: &Outcome) -> KernelRecord {
         working_set_bytes: outcome.working_set_bytes,
         isa: order.setup.isa.name().to_owned(),
         isa_version: order.setup.isa.version().name().to_owned(),
+        chosen: outcome.chosen.clone(),
         split: match order.split {
             Split::Static => "static".to_owned(),
             Split::Dynamic => "dynamic".to_owned(),

@@ -40,6 +40,10 @@ pub struct KernelRecord {
     pub isa: String,
     /// The compiled version that was run.
     pub isa_version: String,
+    /// Which of several loops the threads chose; `null` where there was no
+    /// choice.
+    #[serde(default)]
+    pub chosen: Option<String>,
     /// `static` or `dynamic`.
     pub split: String,
     /// CPUs that threads were bound to, in order; `null` where not bound.

@@ -37,8 +37,11 @@ pub fn kernel(record: &KernelRecord) -> String {
         Some(size) => format!(", size {size}"),
         None => String::new(),
     };
+    let chosen = record.chosen.as_ref().map_or(String::new(), |chosen| {
+        format!("{}\n", paragraph("  loop: ", "    ", chosen))
+    });
     format!(
-        "{}: {rate}\n  {} {} in {}, {threads}{size}\n  {} ({}), working set {} a thread\n  checksum {} of {} units of work\n",
+        "{}: {rate}\n  {} {} in {}, {threads}{size}\n  {} ({}), working set {} a thread\n{chosen}  checksum {} of {} units of work\n",
         record.kernel,
         quantity(record.operations as f64, "").trim_end(),
         record.operation,

@@ -18,9 +18,14 @@
 //! Nothing here judges a rate, and no thread is placed that was not asked to.
 
 mod catalogue;
+mod digest;
+mod files;
+mod images;
 pub mod isa;
+mod memory;
 mod numbers;
 mod run;
+mod sharing;
 
 pub use catalogue::{KERNELS, find};
 pub use isa::Isa;
@@ -151,6 +156,17 @@ pub trait Job: Sync {
     /// multiple of it, or 1.
     fn team(&self) -> usize {
         1
+    }
+
+    /// Which of several loops the workers chose, where they had a choice.
+    fn chosen(&self) -> Option<String> {
+        None
+    }
+
+    /// What went wrong outside the computation, such as a full disk, where a
+    /// worker stopped for that.
+    fn failure(&self) -> Option<KernelError> {
+        None
     }
 
     /// Makes the state of thread number `thread`, with everything allocated and

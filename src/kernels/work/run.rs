@@ -60,6 +60,8 @@ pub struct Outcome {
     pub checksum: u64,
     /// Bytes that each thread's loop went through again and again.
     pub working_set_bytes: u64,
+    /// Which of several loops the threads chose, where they had a choice.
+    pub chosen: Option<String>,
 }
 
 /// What one thread did.
@@ -159,16 +161,22 @@ fn system(action: &str, error: &std::io::Error) -> KernelError {
     }
 }
 
+/// What stopped a worker outside the computation, or else what it computed
+/// wrongly.
+fn wrong(order: &Order, job: &dyn Job, what: super::Wrong) -> KernelError {
+    job.failure().unwrap_or(KernelError::Wrong {
+        kernel: order.kernel.name,
+        what,
+    })
+}
+
 fn sum_up(order: &Order, job: &dyn Job, parts: &[Part]) -> Result<Outcome, KernelError> {
     let units = parts.iter().map(|part| part.units).sum();
     let checksum = parts
         .iter()
         .fold(0u64, |sum, part| sum.wrapping_add(part.sum));
     job.check(units, checksum)
-        .map_err(|what| KernelError::Wrong {
-            kernel: order.kernel.name,
-            what,
-        })?;
+        .map_err(|what| wrong(order, job, what))?;
     let start = parts.iter().map(|part| part.start).min();
     let end = parts.iter().map(|part| part.end).max();
     let elapsed = start.zip(end).map_or(Duration::ZERO, |(s, e)| e - s);
@@ -181,6 +189,7 @@ fn sum_up(order: &Order, job: &dyn Job, parts: &[Part]) -> Result<Outcome, Kerne
         elapsed,
         checksum,
         working_set_bytes: job.working_set_bytes(),
+        chosen: job.chosen(),
     })
 }
 
@@ -214,10 +223,7 @@ impl Field<'_> {
         part.start = now();
         let sum = self.work(thread, worker.as_mut(), part.start, &mut part.units);
         part.end = now();
-        part.sum = sum.map_err(|what| KernelError::Wrong {
-            kernel: self.order.kernel.name,
-            what,
-        })?;
+        part.sum = sum.map_err(|what| wrong(self.order, self.job, what))?;
         Ok(part)
     }
 
