@@ -115,6 +115,15 @@ pub struct WorkloadRecord {
     pub cleanup: Option<String>,
     /// Time-out, seconds.
     pub timeout_s: Option<f64>,
+    /// The recipe it was made from.
+    #[serde(default)]
+    pub recipe: Option<String>,
+    /// Run after every run that succeeded: its failure makes the run fail.
+    #[serde(default)]
+    pub verify: Option<String>,
+    /// Regular expression that the output had to hold.
+    #[serde(default)]
+    pub expect: Option<String>,
 }
 
 /// One thing that is compared.
@@ -367,7 +376,10 @@ impl Comparison {
         let mut commands: Vec<String> = self
             .arms
             .iter()
-            .map(|arm| shell_words::join(&arm.command))
+            .map(|arm| match &arm.workload.recipe {
+                Some(recipe) => format!("recipe {recipe}"),
+                None => shell_words::join(&arm.command),
+            })
             .collect();
         commands.dedup();
         let shown = commands.join(" | ");

@@ -10,6 +10,7 @@ mod diff;
 mod finding;
 mod kernel;
 mod measured;
+mod recipe;
 mod replay;
 mod topology;
 
@@ -27,6 +28,7 @@ pub use measured::{
     Measured, MeasuredLevel, Median, Modes, PairRecord, PauseRecord, PlateauRecord,
     SchedulingRecord, SurveyRecord,
 };
+pub use recipe::{RecipeEntry, RecipeList, RecipeMissing, RecipeParameter};
 pub use replay::{REPLAY_SCHEMA, ReplayRecord};
 pub use topology::{
     CacheRecord, CountsRecord, CpuRecord, KindRecord, MachineRecord, NodeRecord, QuotaRecord,

@@ -34,7 +34,10 @@ pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -
         seed: plan.seed,
         metric: MetricRecord {
             name: plan.metric.to_string(),
-            unit: plan.metric.unit().to_owned(),
+            unit: match plan.metric.unit() {
+                "" => plan.unit.clone(),
+                own => own.to_owned(),
+            },
             better: match plan.metric.better() {
                 Better::Lower => "lower".to_owned(),
                 Better::Higher => "higher".to_owned(),
@@ -129,6 +132,9 @@ fn workload_record(workload: &Workload) -> WorkloadRecord {
         prepare: workload.prepare.as_ref().map(ToString::to_string),
         cleanup: workload.cleanup.as_ref().map(ToString::to_string),
         timeout_s: workload.timeout.map(|t| t.as_secs_f64()),
+        recipe: workload.recipe.clone(),
+        verify: workload.verify.as_ref().map(ToString::to_string),
+        expect: workload.expect.as_ref().map(ToString::to_string),
     }
 }
 
@@ -328,7 +334,12 @@ fn advice(plan: &Plan, outcome: Outcome, best: Option<usize>) -> String {
     match (outcome, best) {
         (Outcome::Best(_), Some(arm)) => {
             let arm = &plan.arms[arm];
-            let command = arm.workload.command.to_string();
+            // A recipe's folder is gone by now; its program stands for the
+            // user's.
+            let command = match &arm.workload.recipe {
+                Some(_) => "PROGRAM".to_owned(),
+                None => arm.workload.command.to_string(),
+            };
             if arm.is_default {
                 return "Change nothing.".to_owned();
             }
