@@ -331,11 +331,7 @@ pub struct CompareArgs {
     /// instructions, or the program's own: 'regex:… higher|lower',
     /// 'json:.path higher|lower' [default: the
     /// recipe's, else wall]
-    #[arg(
-        long,
-        value_name = "METRIC",
-        help_heading = "What is compared"
-    )]
+    #[arg(long, value_name = "METRIC", help_heading = "What is compared")]
     pub metric: Option<String>,
     /// The arm that others are compared with, by name [default: os-default,
     /// else the first]

@@ -26,7 +26,14 @@ pub(super) fn compare(
         Err(error) if is_interrupt(&error) => Ok(interrupted(terminal)),
         Err(error) => Err(error),
         Ok(recipe) => {
-            let exit = compared(global, args, seed, recipe.as_ref(), machine.as_mut(), terminal);
+            let exit = compared(
+                global,
+                args,
+                seed,
+                recipe.as_ref(),
+                machine.as_mut(),
+                terminal,
+            );
             let folder = recipe.and_then(|recipe| recipe.close(machine.as_mut()));
             // First whatever still runs, then what it may be writing to.
             drop(machine);

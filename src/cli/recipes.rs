@@ -143,7 +143,9 @@ fn text_of(name: &str) -> anyhow::Result<String> {
             .max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
             .filter(|known| likeness(known) > 0.7);
         let hint = best.map_or(String::new(), |known| format!("; did you mean {known}?"));
-        bail!("no recipe is called '{name}'{hint} (pinwise recipes lists them; a file is ./FILE.toml)");
+        bail!(
+            "no recipe is called '{name}'{hint} (pinwise recipes lists them; a file is ./FILE.toml)"
+        );
     }
     read(Path::new(name)).with_context(|| format!("the recipe {name}"))
 }

@@ -315,6 +315,20 @@ pub struct ContrastRecord {
     pub totals: Option<TotalsRecord>,
     /// Does the answer differ between quiet and loaded times?
     pub depends_on_load: bool,
+    /// Spread of the arm's runs around their local level over that of the
+    /// baseline's: below 1 repeats better. `null` with too few blocks.
+    #[serde(default)]
+    pub spread_ratio: Option<f64>,
+    /// Lower end of its interval; `null` where the runs allow none.
+    #[serde(default)]
+    pub spread_low: Option<f64>,
+    /// Upper end.
+    #[serde(default)]
+    pub spread_high: Option<f64>,
+    /// p-value adjusted for the arms: at most `plan.alpha` exactly where the
+    /// interval excludes 1.
+    #[serde(default)]
+    pub spread_p_adjusted: Option<f64>,
 }
 
 /// Ratios of the mean and of the 90th percentile.
@@ -351,6 +365,10 @@ pub struct VerdictRecord {
     pub advice: String,
     /// What it is conditional on.
     pub condition: String,
+    /// An arm that is as good and repeats better, in words; `null` without
+    /// one.
+    #[serde(default)]
+    pub steadiness: Option<String>,
 }
 
 /// Why a comparison ended.

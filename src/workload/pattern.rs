@@ -21,10 +21,7 @@ impl Pattern {
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut builder = RegexBuilder::new(text);
         let builder = builder.size_limit(LARGEST_REGEX).multi_line(true);
-        builder
-            .build()
-            .map(Self)
-            .map_err(|error| error.to_string())
+        builder.build().map(Self).map_err(|error| error.to_string())
     }
 
     /// Is it in this output?

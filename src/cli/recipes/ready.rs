@@ -46,7 +46,10 @@ pub(in crate::cli) fn open(
     }
     let programs = locate(&recipe)?;
     let folder = Scratch::create(&parent()).context("a folder for the recipe's input")?;
-    let path = folder.path().to_str().context("the folder's name is not UTF-8")?;
+    let path = folder
+        .path()
+        .to_str()
+        .context("the folder's name is not UTF-8")?;
     let workloads = choices.iter().map(|chosen| {
         let workload = recipe.workload(chosen, path, &programs)?;
         Ok((chosen.label.clone(), workload))

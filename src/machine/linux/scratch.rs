@@ -89,9 +89,8 @@ fn sweep(parent: &Path) {
 
 #[expect(clippy::disallowed_methods, reason = "the Edge opens files")]
 fn remove_if_left(folder: &Path) {
-    let is_ours = |metadata: std::fs::Metadata| {
-        metadata.is_dir() && metadata.uid() == sys::effective_user()
-    };
+    let is_ours =
+        |metadata: std::fs::Metadata| metadata.is_dir() && metadata.uid() == sys::effective_user();
     if !std::fs::symlink_metadata(folder).is_ok_and(is_ours) {
         return;
     }
@@ -164,9 +163,8 @@ mod tests {
 
     #[test]
     fn programs_are_found_by_the_first_name_that_is_there() {
-        let names = |list: &[&str]| -> Vec<String> {
-            list.iter().map(|name| (*name).to_owned()).collect()
-        };
+        let names =
+            |list: &[&str]| -> Vec<String> { list.iter().map(|name| (*name).to_owned()).collect() };
         let sh = find_program(&names(&["no-such-program-here", "sh"]), &[]).unwrap();
         assert!(sh.ends_with("/sh"), "{sh}");
         assert_eq!(find_program(&names(&["no-such-program-here"]), &[]), None);

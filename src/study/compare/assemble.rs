@@ -5,6 +5,7 @@ use super::engine::Results;
 use super::findings;
 use super::outcome::ArmState;
 use super::plan::{ArmPlan, Plan};
+use super::steadiness;
 use crate::machine::Machine;
 use crate::placement::{Placement, Wish, taskset_line};
 use crate::record::{
@@ -53,6 +54,7 @@ pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -
             sentence: "Undecided: the experiment has not ended.".to_owned(),
             advice: String::new(),
             condition: CONDITION.to_owned(),
+            steadiness: None,
         },
         findings: Vec::new(),
         stopped: None,
@@ -172,6 +174,7 @@ pub(super) fn close(record: &mut Comparison, plan: &Plan, results: Results) {
                 .map(|c| contrast_record(c, look, &setting, &results))
                 .collect();
             conclude(record, plan, look, &setting, &results.columns);
+            steadiness::add(record, plan, &results.data, &setting);
         }
         _ => record.verdict.sentence = no_look_sentence(record, results.stopped),
     }
@@ -250,6 +253,10 @@ fn contrast_record(
             }
         }),
         depends_on_load: contrast.depends_on_load,
+        spread_ratio: None,
+        spread_low: None,
+        spread_high: None,
+        spread_p_adjusted: None,
     }
 }
 
@@ -314,6 +321,7 @@ fn conclude(
         sentence,
         advice: advice(plan, outcome, best),
         condition: CONDITION.to_owned(),
+        steadiness: None,
     };
 }
 

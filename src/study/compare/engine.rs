@@ -327,9 +327,7 @@ impl<'a> Engine<'a> {
         };
         match self.machine.run_helper("verify", verify) {
             Ok(()) => Ok(None),
-            Err(MachineError::Helper { reason, .. }) => {
-                Ok(Some(RunFailure::of_output(&reason)))
-            }
+            Err(MachineError::Helper { reason, .. }) => Ok(Some(RunFailure::of_output(&reason))),
             Err(error) => Err(error.into()),
         }
     }

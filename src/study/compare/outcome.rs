@@ -159,7 +159,10 @@ impl RunFailure {
     /// The run succeeded, but its output is not what it must be.
     pub(super) fn of_output(reason: &str) -> Self {
         Self {
-            what: format!("the output is wrong: its check says {}", reason.replace('\n', "; ")),
+            what: format!(
+                "the output is wrong: its check says {}",
+                reason.replace('\n', "; ")
+            ),
             stderr: String::new(),
         }
     }
@@ -200,7 +203,8 @@ fn name_of(workload: &Workload) -> String {
 fn how_it_is_wrong(run: &Run, workload: &Workload) -> Option<String> {
     let expect = workload.expect.as_ref()?;
     let output = run.output.as_deref()?;
-    (!expect.is_in(output)).then(|| format!("the output is wrong: nothing in it matches '{expect}'"))
+    (!expect.is_in(output))
+        .then(|| format!("the output is wrong: nothing in it matches '{expect}'"))
 }
 
 fn shown(stderr: &[u8]) -> String {

@@ -105,12 +105,7 @@ impl Source<'_> {
         1 + before.filter(|&&byte| byte == b'\n').count()
     }
 
-    fn error<T>(
-        &self,
-        value: &Spanned<T>,
-        key: &str,
-        reason: impl Into<String>,
-    ) -> RecipeError {
+    fn error<T>(&self, value: &Spanned<T>, key: &str, reason: impl Into<String>) -> RecipeError {
         RecipeError {
             line: self.line(value.span().start),
             key: key.to_owned(),
@@ -302,10 +297,7 @@ fn expect(source: &Source<'_>, raw: &RawRecipe) -> Result<Option<Pattern>, Recip
     Ok(Some(pattern))
 }
 
-fn environment(
-    source: &Source<'_>,
-    raw: &RawRecipe,
-) -> Result<Vec<(String, String)>, RecipeError> {
+fn environment(source: &Source<'_>, raw: &RawRecipe) -> Result<Vec<(String, String)>, RecipeError> {
     let mut variables = Vec::new();
     for (name, value) in &raw.environment {
         if name.is_empty() || name.contains(['=', '\0']) || value.get_ref().contains('\0') {
@@ -362,7 +354,10 @@ fn check_marks(source: &Source<'_>, raw: &RawRecipe, recipe: &Recipe) -> Result<
     let programs = recipe.programs.iter().map(|p| p.key.as_str());
     let parameters = recipe.parameters.iter().map(|p| p.name.as_str());
     let known: Vec<&str> = programs.chain(parameters).chain([FOLDER]).collect();
-    let own = [("command", raw.command.as_ref()), ("input", raw.input.as_ref())];
+    let own = [
+        ("command", raw.command.as_ref()),
+        ("input", raw.input.as_ref()),
+    ];
     let variables = raw.environment.values().map(|v| ("environment", Some(v)));
     for (key, value) in own.into_iter().chain(variables) {
         let Some(value) = value else { continue };
@@ -384,7 +379,12 @@ fn check_used(source: &Source<'_>, raw: &RawRecipe, recipe: &Recipe) -> Result<(
     let server = raw.server.iter();
     let server = server.flat_map(|s| [Some(&s.start), s.stop.as_ref()]);
     let own = [
-        &raw.generate, &raw.command, &raw.script, &raw.input, &raw.prepare, &raw.cleanup,
+        &raw.generate,
+        &raw.command,
+        &raw.script,
+        &raw.input,
+        &raw.prepare,
+        &raw.cleanup,
         &raw.verify,
     ];
     let texts: Vec<&String> = own
