@@ -281,6 +281,7 @@ pub struct ExperimentArgs {
   pinwise compare --command ./old --command ./new --fail-if-slower 2%
   pinwise compare --parameter threads=1,2,4 'prog -t {threads}'
   pinwise compare --metric 'regex:([0-9.]+) req/s higher' -- ./bench
+  pinwise compare --recipe redis --parameter places=together,split
   pinwise compare --machine sim:machine.toml --seed 1 -- prog
 
 Placements: os-default, compact, one-per-core, one-per-llc, one-per-numa,
@@ -300,6 +301,15 @@ pub struct CompareArgs {
     /// A command line as one arm; repeat for each
     #[arg(long = "command", value_name = "COMMAND", conflicts_with_all = ["line", "argv"], help_heading = "What is compared")]
     pub commands: Vec<String>,
+    /// A real program as a ready workload: a name of `pinwise recipes`, or a
+    /// file such as ./my.toml
+    #[arg(
+        long,
+        value_name = "RECIPE",
+        conflicts_with_all = ["commands", "line", "argv", "shell", "input", "output", "prepare", "cleanup"],
+        help_heading = "What is compared"
+    )]
+    pub recipe: Option<String>,
     /// Name of the command given at the same position
     #[arg(
         long = "name",
@@ -308,8 +318,8 @@ pub struct CompareArgs {
         help_heading = "What is compared"
     )]
     pub names: Vec<String>,
-    /// A parameter and its values, written {NAME} in the command:
-    /// threads=1,2,4 or size=1..8
+    /// A parameter and its values, written {NAME} in the command, or one of
+    /// the recipe: threads=1,2,4 or size=1..8
     #[arg(
         long = "parameter",
         short = 'P',
@@ -319,14 +329,10 @@ pub struct CompareArgs {
     pub parameters: Vec<String>,
     /// The figure to compare: wall, user, system, cpu, max-rss, cycles,
     /// instructions, or the program's own: 'regex:… higher|lower',
-    /// 'json:.path higher|lower'
-    #[arg(
-        long,
-        value_name = "METRIC",
-        default_value = "wall",
-        help_heading = "What is compared"
-    )]
-    pub metric: String,
+    /// 'json:.path higher|lower' [default: the
+    /// recipe's, else wall]
+    #[arg(long, value_name = "METRIC", help_heading = "What is compared")]
+    pub metric: Option<String>,
     /// The arm that others are compared with, by name [default: os-default,
     /// else the first]
     #[arg(long, value_name = "ARM", help_heading = "What is compared")]

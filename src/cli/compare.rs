@@ -3,7 +3,7 @@
 use super::args::{AaArgs, CompareArgs, Global, ResultArgs};
 use super::terminal::Terminal;
 use super::watch::Watch;
-use super::{Exit, export, open_machine, open_store, plan};
+use super::{Exit, export, open_machine, open_store, plan, recipes};
 use crate::machine::linux::boot_id;
 use crate::machine::{Machine, MachineError};
 use crate::record::{Comparison, Stopped, TOPOLOGY_SCHEMA, TopologyRecord, VerdictKind};
@@ -20,23 +20,50 @@ pub(super) fn compare(
 ) -> anyhow::Result<Exit> {
     let seed = plan::seed(&args.experiment.effort);
     export::check_writable(&args.experiment.results)?;
-    let mut machine = open_machine(global, seed, wants_counters(&args.metric))?;
+    let metric = args.metric.as_deref().unwrap_or_default();
+    let mut machine = open_machine(global, seed, wants_counters(metric))?;
+    let exit = match recipes::open(args, machine.as_mut(), terminal) {
+        Err(error) if is_interrupt(&error) => Ok(interrupted(terminal)),
+        Err(error) => Err(error),
+        Ok(recipe) => {
+            let exit = compared(
+                global,
+                args,
+                seed,
+                recipe.as_ref(),
+                machine.as_mut(),
+                terminal,
+            );
+            let folder = recipe.and_then(|recipe| recipe.close(machine.as_mut()));
+            // First whatever still runs, then what it may be writing to.
+            drop(machine);
+            drop(folder);
+            exit
+        }
+    };
+    exit
+}
+
+fn interrupted(terminal: &Terminal) -> Exit {
+    terminal.warn("interrupted before the first run that counts; nothing was stored");
+    Exit::Interrupted
+}
+
+fn compared(
+    global: &Global,
+    args: &CompareArgs,
+    seed: u64,
+    recipe: Option<&recipes::Ready>,
+    machine: &mut dyn Machine,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
     let spec = machine.label();
     let known = |topology: &Topology| measured_before(global, topology, &spec);
-    let plan = match plan::compare(args, seed, machine.as_mut(), known, terminal) {
-        Err(error) if is_interrupt(&error) => {
-            terminal.warn("interrupted before the first run that counts; nothing was stored");
-            return Ok(Exit::Interrupted);
-        }
+    let plan = match plan::compare(args, seed, recipe, machine, known, terminal) {
+        Err(error) if is_interrupt(&error) => return Ok(interrupted(terminal)),
         planned => planned?,
     };
-    let (record, exit) = conduct(
-        global,
-        &plan,
-        machine.as_mut(),
-        &args.experiment.results,
-        terminal,
-    )?;
+    let (record, exit) = conduct(global, &plan, machine, &args.experiment.results, terminal)?;
     Ok(match exit {
         Exit::Done => gates(&record, args, terminal),
         other => other,

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 
 use super::args::{AaArgs, CompareArgs, EffortArgs, ScoreChoice, WorkloadArgs};
+use super::recipes::Ready;
 use super::terminal::Terminal;
 use crate::machine::linux::{random_seed, time_of_day};
 use crate::machine::{Machine, Output, Request};
@@ -19,7 +20,7 @@ use crate::study::probe::advised;
 use crate::topology::Topology;
 use crate::workload::{Metric, Workload};
 use candidates::{Candidate, candidates, one_command, warn_of_shell_characters};
-use surroundings::workload;
+use surroundings::{with_options, workload};
 
 /// Runs per arm stand in for a budget: then time is unlimited.
 const DEFAULT_BUDGET_S: u64 = 60;
@@ -34,24 +35,25 @@ pub(super) fn seed(effort: &EffortArgs) -> u64 {
 pub(super) fn compare(
     args: &CompareArgs,
     seed: u64,
+    recipe: Option<&Ready>,
     machine: &mut dyn Machine,
     known: impl FnOnce(&Topology) -> Option<TopologyRecord>,
     terminal: &Terminal,
 ) -> anyhow::Result<Plan> {
-    let metric: Metric = args.metric.parse().context("--metric")?;
-    let output = output(&args.experiment.workload, &metric)?;
-    let candidates = candidates(args)?;
-    for candidate in &candidates {
-        warn_of_shell_characters(&candidate.command, &args.experiment.workload, terminal);
-    }
+    let metric: Metric = match (&args.metric, recipe) {
+        (Some(text), _) => text.parse().context("--metric")?,
+        (None, Some(recipe)) => recipe.metric.clone(),
+        (None, None) => Metric::Wall,
+    };
+    let (candidates, workloads) = what_runs(args, recipe, terminal)?;
+    let output = match workloads.iter().any(|w| w.expect.is_some()) {
+        true => Output::Keep,
+        false => output(&args.experiment.workload, &metric)?,
+    };
     let (topology, warnings) = machine.topology()?;
     for warning in warnings {
         terminal.note(&warning);
     }
-    let workloads: Vec<Workload> = candidates
-        .iter()
-        .map(|candidate| workload(&candidate.command, &args.experiment.workload))
-        .collect::<anyhow::Result<_>>()?;
     let wanted = if !args.places.is_empty() {
         named_placements(args)?
     } else if candidates.len() > 1 {
@@ -71,6 +73,7 @@ pub(super) fn compare(
         placebo: args.placebo.then(|| arms.len() - 1),
         arms,
         baseline,
+        unit: unit(args, recipe),
         metric,
         tuning: tuning(&args.experiment.effort),
         seed,
@@ -78,6 +81,42 @@ pub(super) fn compare(
         tags: args.experiment.results.tags.clone(),
         ..named()
     })
+}
+
+/// The unit of the recipe's figure, where that is what is compared.
+fn unit(args: &CompareArgs, recipe: Option<&Ready>) -> String {
+    let recipe = recipe.filter(|_| args.metric.is_none());
+    recipe.map_or(String::new(), |recipe| recipe.unit.clone())
+}
+
+/// The commands to compare, with their surroundings.
+fn what_runs(
+    args: &CompareArgs,
+    recipe: Option<&Ready>,
+    terminal: &Terminal,
+) -> anyhow::Result<(Vec<Candidate>, Vec<Workload>)> {
+    let options = &args.experiment.workload;
+    if let Some(recipe) = recipe {
+        let all = recipe.workloads.iter();
+        return all
+            .map(|(name, workload)| {
+                let candidate = Candidate {
+                    name: name.clone(),
+                    command: workload.command.clone(),
+                };
+                Ok((candidate, with_options(workload, options)?))
+            })
+            .collect();
+    }
+    let candidates = candidates(args)?;
+    for candidate in &candidates {
+        warn_of_shell_characters(&candidate.command, options, terminal);
+    }
+    let workloads = candidates
+        .iter()
+        .map(|candidate| workload(&candidate.command, options))
+        .collect::<anyhow::Result<_>>()?;
+    Ok((candidates, workloads))
 }
 
 /// Resolves `aa`'s arguments: one command at one place under several labels.

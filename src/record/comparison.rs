@@ -115,6 +115,15 @@ pub struct WorkloadRecord {
     pub cleanup: Option<String>,
     /// Time-out, seconds.
     pub timeout_s: Option<f64>,
+    /// The recipe it was made from.
+    #[serde(default)]
+    pub recipe: Option<String>,
+    /// Run after every run that succeeded: its failure makes the run fail.
+    #[serde(default)]
+    pub verify: Option<String>,
+    /// Regular expression that the output had to hold.
+    #[serde(default)]
+    pub expect: Option<String>,
 }
 
 /// One thing that is compared.
@@ -306,6 +315,20 @@ pub struct ContrastRecord {
     pub totals: Option<TotalsRecord>,
     /// Does the answer differ between quiet and loaded times?
     pub depends_on_load: bool,
+    /// Spread of the arm's runs around their local level over that of the
+    /// baseline's: below 1 repeats better. `null` with too few blocks.
+    #[serde(default)]
+    pub spread_ratio: Option<f64>,
+    /// Lower end of its interval; `null` where the runs allow none.
+    #[serde(default)]
+    pub spread_low: Option<f64>,
+    /// Upper end.
+    #[serde(default)]
+    pub spread_high: Option<f64>,
+    /// p-value adjusted for the arms: at most `plan.alpha` exactly where the
+    /// interval excludes 1.
+    #[serde(default)]
+    pub spread_p_adjusted: Option<f64>,
 }
 
 /// Ratios of the mean and of the 90th percentile.
@@ -342,6 +365,10 @@ pub struct VerdictRecord {
     pub advice: String,
     /// What it is conditional on.
     pub condition: String,
+    /// An arm that is as good and repeats better, in words; `null` without
+    /// one.
+    #[serde(default)]
+    pub steadiness: Option<String>,
 }
 
 /// Why a comparison ended.
@@ -367,7 +394,10 @@ impl Comparison {
         let mut commands: Vec<String> = self
             .arms
             .iter()
-            .map(|arm| shell_words::join(&arm.command))
+            .map(|arm| match &arm.workload.recipe {
+                Some(recipe) => format!("recipe {recipe}"),
+                None => shell_words::join(&arm.command),
+            })
             .collect();
         commands.dedup();
         let shown = commands.join(" | ");

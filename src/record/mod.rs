@@ -10,6 +10,7 @@ mod diff;
 mod finding;
 mod kernel;
 mod measured;
+mod recipe;
 mod replay;
 mod reproduction;
 mod topology;
@@ -28,6 +29,7 @@ pub use measured::{
     Measured, MeasuredLevel, Median, Modes, PairRecord, PauseRecord, PlateauRecord,
     SchedulingRecord, SurveyRecord,
 };
+pub use recipe::{RecipeEntry, RecipeList, RecipeMissing, RecipeParameter};
 pub use replay::{REPLAY_SCHEMA, ReplayRecord};
 pub use reproduction::{
     ClaimCounts, ClaimRecord, ClaimVerdict, ExperimentRecord, REPRODUCTION_SCHEMA, ReportRecord,

@@ -144,6 +144,12 @@ fn verdict(record: &Comparison, palette: Palette) -> String {
         text.push_str(&advice(&record.verdict.advice));
         text.push('\n');
     }
+    if let Some(steadiness) = &record.verdict.steadiness {
+        text.push_str(&format!(
+            "{}\n",
+            paragraph("", "", &style::visible(steadiness))
+        ));
+    }
     text
 }
 

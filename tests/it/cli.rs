@@ -15,6 +15,7 @@ mod compare;
 mod exports;
 mod help;
 mod history;
+mod recipes;
 mod refusals;
 mod reproduce;
 mod streams;

@@ -36,6 +36,20 @@ pub(super) fn workload(command: &Command, args: &WorkloadArgs) -> anyhow::Result
     })
 }
 
+/// A recipe's workload, to which the command line adds.
+pub(super) fn with_options(recipe: &Workload, args: &WorkloadArgs) -> anyhow::Result<Workload> {
+    let wished = workload(&recipe.command, args)?;
+    let mut environment = recipe.environment.clone();
+    environment.retain(|(name, _)| !wished.environment.iter().any(|(other, _)| other == name));
+    environment.extend(wished.environment);
+    Ok(Workload {
+        environment,
+        timeout: wished.timeout.or(recipe.timeout),
+        success: wished.success,
+        ..recipe.clone()
+    })
+}
+
 /// What tells the usual runtimes how many threads to start.
 fn thread_variables(threads: usize) -> anyhow::Result<Vec<(String, String)>> {
     if threads == 0 {

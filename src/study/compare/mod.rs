@@ -13,6 +13,7 @@ mod engine;
 mod findings;
 mod outcome;
 mod plan;
+mod steadiness;
 
 pub use engine::{CompareError, run};
 pub use findings::merged as merged_finding;

@@ -66,6 +66,8 @@ pub struct Plan {
     pub baseline: usize,
     /// What is compared.
     pub metric: Metric,
+    /// Unit of the figure where the metric has none; empty where unknown.
+    pub unit: String,
     /// Figures of the method.
     pub tuning: Tuning,
     /// Seed of the order of runs.
@@ -92,6 +94,7 @@ impl Default for Plan {
             arms: Vec::new(),
             baseline: 0,
             metric: Metric::Wall,
+            unit: String::new(),
             tuning: Tuning::default(),
             seed: 0,
             output: Output::Discard,
