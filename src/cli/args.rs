@@ -280,6 +280,7 @@ pub struct ExperimentArgs {
   pinwise compare --place os-default --place one-core --place spread*2 -- ./prog
   pinwise compare --command ./old --command ./new --fail-if-slower 2%
   pinwise compare --parameter threads=1,2,4 'prog -t {threads}'
+  pinwise compare --kernel 'fft --threads 2' --isa v1,native
   pinwise compare --metric 'regex:([0-9.]+) req/s higher' -- ./bench
   pinwise compare --machine sim:machine.toml --seed 1 -- prog
 
@@ -308,6 +309,18 @@ pub struct CompareArgs {
         help_heading = "What is compared"
     )]
     pub names: Vec<String>,
+    /// A built-in workload with its options in place of a command, such as
+    /// 'fft --size 65536 --threads 2'; pinwise kernel --list shows them
+    #[arg(long, value_name = "KERNEL", conflicts_with_all = ["line", "argv", "commands", "parameters"], help_heading = "What is compared")]
+    pub kernel: Option<String>,
+    /// Instruction sets of the kernel as arms: v1,v3,native or all
+    #[arg(
+        long,
+        value_name = "LIST",
+        requires = "kernel",
+        help_heading = "What is compared"
+    )]
+    pub isa: Option<String>,
     /// A parameter and its values, written {NAME} in the command:
     /// threads=1,2,4 or size=1..8
     #[arg(
@@ -319,14 +332,9 @@ pub struct CompareArgs {
     pub parameters: Vec<String>,
     /// The figure to compare: wall, user, system, cpu, max-rss, cycles,
     /// instructions, or the program's own: 'regex:… higher|lower',
-    /// 'json:.path higher|lower'
-    #[arg(
-        long,
-        value_name = "METRIC",
-        default_value = "wall",
-        help_heading = "What is compared"
-    )]
-    pub metric: String,
+    /// 'json:.path higher|lower' [default: wall; of a kernel its own seconds]
+    #[arg(long, value_name = "METRIC", help_heading = "What is compared")]
+    pub metric: Option<String>,
     /// The arm that others are compared with, by name [default: os-default,
     /// else the first]
     #[arg(long, value_name = "ARM", help_heading = "What is compared")]

@@ -9,7 +9,7 @@ use super::Exit;
 use super::args::{ExportArgs, Global, ResultArgs};
 use super::history::needed_store;
 use super::terminal::Terminal;
-use crate::record::Comparison;
+use crate::record::{Bench, Comparison};
 use crate::report;
 
 pub(super) fn stored(
@@ -32,6 +32,8 @@ pub(super) fn stored(
             );
         }
         format!("{}\n", serde_json::to_string(&stored.topology()?)?)
+    } else if stored.is_bench() {
+        form.render_bench(&stored.bench()?)?
     } else {
         form.render(&stored.comparison()?)?
     };
@@ -63,6 +65,27 @@ impl Form {
             }
         })
     }
+}
+
+impl Form {
+    fn render_bench(self, record: &Bench) -> anyhow::Result<String> {
+        match self {
+            Self::Json => Ok(format!("{}\n", serde_json::to_string(record)?)),
+            Self::Csv => Ok(report::bench_csv(record)?),
+            Self::Markdown | Self::Hyperfine => bail!(
+                "record {} is a bench of many comparisons: --json or --csv, or export a comparison of it (pinwise history)",
+                record.id
+            ),
+        }
+    }
+}
+
+/// Writes the files that a bench was asked for.
+pub(super) fn bench_results(record: &Bench, args: &ResultArgs) -> anyhow::Result<()> {
+    for (_, form, path) in asked_for(args) {
+        write_file(path, &form.render_bench(record)?)?;
+    }
+    Ok(())
 }
 
 /// Files that an experiment was asked for: option, form, path.

@@ -7,7 +7,7 @@ use super::args::{Format, Global, HistoryArgs, ShowArgs};
 use super::terminal::Terminal;
 use super::{Exit, open_store};
 use crate::report::{self, Line};
-use crate::store::Store;
+use crate::store::{Store, Stored};
 
 /// The store, which these commands cannot do without.
 pub(super) fn needed_store(global: &Global) -> anyhow::Result<Store> {
@@ -53,17 +53,27 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
         super::topology::show(&record.to_topology(), &record, terminal)?;
         return Ok(Exit::Done);
     }
-    let record = stored.comparison()?;
-    if matches!(terminal.format(), Format::Svg | Format::Xml) {
-        bail!(
-            "--format svg and xml draw machines; {} is an experiment (text or json)",
-            stored.entry.id
-        );
+    if stored.is_bench() {
+        refuse_drawing(&stored, terminal)?;
+        super::bench::show(&stored.bench()?, terminal)?;
+        return Ok(Exit::Done);
     }
+    let record = stored.comparison()?;
+    refuse_drawing(&stored, terminal)?;
     if terminal.is_json() {
         terminal.print_json(&record)?;
     } else {
         terminal.print(&report::comparison(&record, terminal.palette()))?;
     }
     Ok(Exit::Done)
+}
+
+fn refuse_drawing(stored: &Stored, terminal: &Terminal) -> anyhow::Result<()> {
+    if matches!(terminal.format(), Format::Svg | Format::Xml) {
+        bail!(
+            "--format svg and xml draw machines; {} is an experiment (text or json)",
+            stored.entry.id
+        );
+    }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! From arguments to a plan: commands, placements and parameters become arms.
 
 mod candidates;
+mod kernel;
 mod surroundings;
 
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use crate::machine::{Machine, Output, Request};
 use crate::placement::{Placement, Realised, defaults, merge_equivalent};
 use crate::record::TopologyRecord;
 use crate::stats::confirm::Score;
+use crate::study::bench::METRIC;
 use crate::study::compare::{ArmPlan, Plan, RunFailure, Tuning};
 use crate::study::probe::advised;
 use crate::topology::Topology;
@@ -35,12 +37,18 @@ pub(super) fn compare(
     args: &CompareArgs,
     seed: u64,
     machine: &mut dyn Machine,
-    known: impl FnOnce(&Topology) -> Option<TopologyRecord>,
+    known: impl Fn(&Topology) -> Option<TopologyRecord>,
     terminal: &Terminal,
 ) -> anyhow::Result<Plan> {
-    let metric: Metric = args.metric.parse().context("--metric")?;
+    let kernel = kernel::asked(args, !machine.is_simulated())?;
+    let usual = if kernel.is_some() { METRIC } else { "wall" };
+    let metric = args.metric.as_deref().unwrap_or(usual);
+    let metric: Metric = metric.parse().context("--metric")?;
     let output = output(&args.experiment.workload, &metric)?;
-    let candidates = candidates(args)?;
+    let candidates = match &kernel {
+        Some(kernel) => kernel.candidates()?,
+        None => candidates(args)?,
+    };
     for candidate in &candidates {
         warn_of_shell_characters(&candidate.command, &args.experiment.workload, terminal);
     }
@@ -57,7 +65,10 @@ pub(super) fn compare(
     } else if candidates.len() > 1 {
         vec![Placement::os_default()]
     } else {
-        let threads = count_threads(&workloads[0], &topology, machine)?;
+        let threads = match &kernel {
+            Some(kernel) => Some(kernel.threads()),
+            None => count_threads(&workloads[0], &topology, machine)?,
+        };
         chosen_placements(threads, &topology, known(&topology).as_ref(), terminal)
     };
     let placements = realised(&wanted, &topology, terminal)?;
@@ -67,7 +78,12 @@ pub(super) fn compare(
         arms.push(placebo(&arms[baseline]));
         make_unique(&mut arms);
     }
+    let found = match &kernel {
+        Some(kernel) => kernel.look(&topology, known(&topology).as_ref(), machine)?,
+        None => None,
+    };
     Ok(Plan {
+        known: found.into_iter().collect(),
         placebo: args.placebo.then(|| arms.len() - 1),
         arms,
         baseline,

@@ -5,6 +5,7 @@
 //! these types and nothing else, so that text, JSON, CSV and pages agree.
 //! `docs/records.md` describes them field by field.
 
+mod bench;
 mod comparison;
 mod diff;
 mod finding;
@@ -13,6 +14,9 @@ mod measured;
 mod replay;
 mod topology;
 
+pub use bench::{
+    BENCH_SCHEMA, Bench, BenchCell, BenchKernel, GroupScore, Question, SmtRecord, SmtState,
+};
 pub use comparison::{
     Arm, COMPARISON_SCHEMA, Comparison, ContrastRecord, Estimate, HostRecord, MetricReading,
     MetricRecord, Phase, PlacementRecord, PlanRecord, RunRecord, Spread, Stopped, TotalsRecord,

@@ -13,7 +13,8 @@ use std::path::PathBuf;
 pub use sqlite::Store;
 
 use crate::record::{
-    COMPARISON_SCHEMA, Comparison, RecordError, RunRecord, TOPOLOGY_SCHEMA, TopologyRecord,
+    BENCH_SCHEMA, Bench, COMPARISON_SCHEMA, Comparison, RecordError, RunRecord, TOPOLOGY_SCHEMA,
+    TopologyRecord,
 };
 
 /// Where records are kept.
@@ -161,8 +162,29 @@ impl Stored {
     /// Is this a machine, and no experiment?
     #[must_use]
     pub fn is_topology(&self) -> bool {
+        self.is_a(TOPOLOGY_SCHEMA)
+    }
+
+    /// Is this a bench of built-in workloads?
+    #[must_use]
+    pub fn is_bench(&self) -> bool {
+        self.is_a(BENCH_SCHEMA)
+    }
+
+    fn is_a(&self, schema: &str) -> bool {
         crate::record::SchemaName::parse(&self.entry.schema).map(|s| s.name)
-            == crate::record::SchemaName::parse(TOPOLOGY_SCHEMA).map(|s| s.name)
+            == crate::record::SchemaName::parse(schema).map(|s| s.name)
+    }
+
+    /// The bench that this is.
+    ///
+    /// # Errors
+    /// [`StoreError::Record`] where it is damaged, newer or no bench.
+    pub fn bench(&self) -> Result<Bench, StoreError> {
+        crate::record::read(&self.body, BENCH_SCHEMA).map_err(|reason| StoreError::Record {
+            id: self.entry.id.clone(),
+            reason,
+        })
     }
 
     /// The machine that this is.

@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, params};
 
 use super::journal::{self, Journal, Orphan};
 use super::{Entry, StoreError, Stored};
-use crate::record::{Comparison, RunRecord, TopologyRecord};
+use crate::record::{Bench, Comparison, RunRecord, TopologyRecord};
 
 /// How long to wait for another process's lock.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -111,6 +111,35 @@ impl Store {
             body
         ];
         self.write_row(row).map_err(|error| self.explain(&error))
+    }
+
+    /// Writes a bench as far as it has grown. It stands after the comparisons
+    /// that it is made of, which were begun after it: the newest record is what
+    /// was asked for.
+    ///
+    /// # Errors
+    /// [`StoreError`] where it cannot be written.
+    pub fn keep_bench(&mut self, record: &Bench) -> Result<(), StoreError> {
+        let body = serde_json::to_string(record).unwrap_or_default();
+        let row = params![
+            record.id,
+            record.schema,
+            record.ended,
+            record.host_name(),
+            record.title(),
+            record.conclusions.first().map_or("", String::as_str),
+            record.stopped.is_some(),
+            body
+        ];
+        self.replace_row(&record.id, row)
+            .map_err(|error| self.explain(&error))
+    }
+
+    fn replace_row(&self, id: &str, row: &[&dyn rusqlite::ToSql]) -> rusqlite::Result<()> {
+        let transaction = self.connection.unchecked_transaction()?;
+        transaction.execute("DELETE FROM record WHERE id = ?1", [id])?;
+        self.write_row(row)?;
+        transaction.commit()
     }
 
     /// The newest complete record of this schema and host.

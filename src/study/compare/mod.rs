@@ -14,6 +14,7 @@ mod findings;
 mod outcome;
 mod plan;
 
+pub(in crate::study) use assemble::host as host_record;
 pub use engine::{CompareError, run};
 pub use findings::merged as merged_finding;
 pub use outcome::RunFailure;
