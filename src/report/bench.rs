@@ -315,6 +315,10 @@ fn method(record: &Bench) -> String {
         None => "cut off",
     };
     let done = record.kernels.len();
+    if record.planned == 0 {
+        let line = format!("Nothing was measured. Record {}.", visible(&record.id));
+        return paragraph("", "", &line);
+    }
     let of = if done == record.planned {
         count(done, "comparison")
     } else {
