@@ -14,7 +14,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(super) use kernels::{BenchArgs, KernelArgs, RecipesArgs, ReproduceArgs, SplitChoice, Suite};
-pub(super) use stored::{ExportArgs, ExportFormat, HistoryArgs, ShowArgs};
+pub(super) use stored::{ExportArgs, HistoryArgs, ShowArgs};
 pub(super) use topology::{TopologyAction, TopologyArgs};
 
 use super::values::{parse_count, parse_duration, parse_margin, parse_share, parse_whole};
@@ -280,6 +280,7 @@ pub struct ExperimentArgs {
   pinwise compare --place os-default --place one-core --place spread*2 -- ./prog
   pinwise compare --command ./old --command ./new --fail-if-slower 2%
   pinwise compare --parameter threads=1,2,4 'prog -t {threads}'
+  pinwise compare --kernel 'fft --threads 2' --isa v1,native
   pinwise compare --metric 'regex:([0-9.]+) req/s higher' -- ./bench
   pinwise compare --recipe redis --parameter places=together,split
   pinwise compare --machine sim:machine.toml --seed 1 -- prog
@@ -318,6 +319,18 @@ pub struct CompareArgs {
         help_heading = "What is compared"
     )]
     pub names: Vec<String>,
+    /// A built-in workload with its options in place of a command, such as
+    /// 'fft --size 65536 --threads 2'; pinwise kernel --list shows them
+    #[arg(long, value_name = "KERNEL", conflicts_with_all = ["line", "argv", "commands", "parameters", "recipe"], help_heading = "What is compared")]
+    pub kernel: Option<String>,
+    /// Instruction sets of the kernel as arms: v1,v3,native or all
+    #[arg(
+        long,
+        value_name = "LIST",
+        requires = "kernel",
+        help_heading = "What is compared"
+    )]
+    pub isa: Option<String>,
     /// A parameter and its values, written {NAME} in the command, or one of
     /// the recipe: threads=1,2,4 or size=1..8
     #[arg(
@@ -329,8 +342,8 @@ pub struct CompareArgs {
     pub parameters: Vec<String>,
     /// The figure to compare: wall, user, system, cpu, max-rss, cycles,
     /// instructions, or the program's own: 'regex:… higher|lower',
-    /// 'json:.path higher|lower' [default: the
-    /// recipe's, else wall]
+    /// 'json:.path higher|lower' [default: the recipe's; of a kernel its own
+    /// seconds; else wall]
     #[arg(long, value_name = "METRIC", help_heading = "What is compared")]
     pub metric: Option<String>,
     /// The arm that others are compared with, by name [default: os-default,

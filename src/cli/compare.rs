@@ -9,6 +9,7 @@ use crate::machine::{Machine, MachineError};
 use crate::record::{Comparison, Stopped, TOPOLOGY_SCHEMA, TopologyRecord, VerdictKind};
 use crate::report;
 use crate::stats::verdict::percent;
+use crate::study::bench::builds;
 use crate::study::compare::{self, CompareError, Plan};
 use crate::study::noise;
 use crate::topology::Topology;
@@ -73,7 +74,11 @@ fn compared(
 /// What `topology --measure` found on this machine since it booted: wirings of
 /// virtual machines change with a reboot or a migration. A store that cannot be
 /// read is told later, when the experiment is to be stored.
-fn measured_before(global: &Global, topology: &Topology, spec: &str) -> Option<TopologyRecord> {
+pub(super) fn measured_before(
+    global: &Global,
+    topology: &Topology,
+    spec: &str,
+) -> Option<TopologyRecord> {
     let host = match spec {
         "local" => topology.identity.hostname.as_deref().unwrap_or("unknown"),
         simulated => simulated,
@@ -132,7 +137,7 @@ fn is_interrupt(error: &anyhow::Error) -> bool {
 }
 
 /// Runs the plan; says whether the record could be stored.
-fn carry_out(
+pub(super) fn carry_out(
     global: &Global,
     plan: &Plan,
     machine: &mut dyn Machine,
@@ -151,11 +156,14 @@ fn carry_out(
             });
         }
     };
-    let record = if plan.study == "aa" {
+    let mut record = if plan.study == "aa" {
         noise::conclude(record)
     } else {
         record
     };
+    if plan.study == "compare" {
+        builds::tell(&mut record);
+    }
     let is_stored = watch.close(&record);
     Ok((record, is_stored))
 }

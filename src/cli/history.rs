@@ -6,7 +6,7 @@ use serde_json::json;
 use super::args::{Format, Global, HistoryArgs, ShowArgs};
 use super::terminal::Terminal;
 use super::{Exit, open_store};
-use crate::record::{REPRODUCTION_SCHEMA, Reproduction, TOPOLOGY_SCHEMA};
+use crate::record::{BENCH_SCHEMA, Bench, REPRODUCTION_SCHEMA, Reproduction, TOPOLOGY_SCHEMA};
 use crate::report::{self, Line};
 use crate::store::Store;
 
@@ -61,6 +61,10 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
         );
     }
     let palette = terminal.palette();
+    if stored.is_of(BENCH_SCHEMA) {
+        let record: Bench = stored.kept(BENCH_SCHEMA)?;
+        return print(&record, terminal, |r| report::bench(r, palette));
+    }
     if stored.is_of(REPRODUCTION_SCHEMA) {
         let record: Reproduction = stored.kept(REPRODUCTION_SCHEMA)?;
         return print(&record, terminal, |r| report::reproduction(r, palette));

@@ -76,6 +76,12 @@ fn usage(error: &clap::Error) -> Exit {
         Terminal::plain().help(&Cli::command().render_help().to_string());
         return Exit::Error;
     }
+    Terminal::plain().error(&one_line(error));
+    Exit::Error
+}
+
+/// The parser's words in one line, its hint among them.
+fn one_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let parts: Vec<&str> = text
         .lines()
@@ -85,8 +91,7 @@ fn usage(error: &clap::Error) -> Exit {
         .collect();
     // What is missing or possible stands in lines of its own.
     let line = parts.join("; ").replace(":; ", ": ");
-    Terminal::plain().error(line.strip_prefix("error: ").unwrap_or(&line));
-    Exit::Error
+    line.strip_prefix("error: ").unwrap_or(&line).to_owned()
 }
 
 fn dispatch(cli: Cli, terminal: &Terminal) -> anyhow::Result<Exit> {

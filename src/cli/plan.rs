@@ -1,6 +1,7 @@
 //! From arguments to a plan: commands, placements and parameters become arms.
 
 mod candidates;
+mod kernel;
 mod surroundings;
 
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use crate::machine::{Machine, Output, Request};
 use crate::placement::{Placement, Realised, defaults, merge_equivalent};
 use crate::record::TopologyRecord;
 use crate::stats::confirm::Score;
+use crate::study::bench::METRIC;
 use crate::study::compare::{ArmPlan, Plan, RunFailure, Tuning};
 use crate::study::probe::advised;
 use crate::topology::Topology;
@@ -37,15 +39,17 @@ pub(super) fn compare(
     seed: u64,
     recipe: Option<&Ready>,
     machine: &mut dyn Machine,
-    known: impl FnOnce(&Topology) -> Option<TopologyRecord>,
+    known: impl Fn(&Topology) -> Option<TopologyRecord>,
     terminal: &Terminal,
 ) -> anyhow::Result<Plan> {
+    let kernel = kernel::asked(args, !machine.is_simulated())?;
     let metric: Metric = match (&args.metric, recipe) {
         (Some(text), _) => text.parse().context("--metric")?,
         (None, Some(recipe)) => recipe.metric.clone(),
+        (None, None) if kernel.is_some() => METRIC.parse()?,
         (None, None) => Metric::Wall,
     };
-    let (candidates, workloads) = what_runs(args, recipe, terminal)?;
+    let (candidates, workloads) = what_runs(args, recipe, kernel.as_ref(), terminal)?;
     let output = match workloads.iter().any(|w| w.expect.is_some()) {
         true => Output::Keep,
         false => output(&args.experiment.workload, &metric)?,
@@ -59,7 +63,10 @@ pub(super) fn compare(
     } else if candidates.len() > 1 {
         vec![Placement::os_default()]
     } else {
-        let threads = count_threads(&workloads[0], &topology, machine)?;
+        let threads = match &kernel {
+            Some(kernel) => Some(kernel.threads()),
+            None => count_threads(&workloads[0], &topology, machine)?,
+        };
         chosen_placements(threads, &topology, known(&topology).as_ref(), terminal)
     };
     let placements = realised(&wanted, &topology, terminal)?;
@@ -69,7 +76,12 @@ pub(super) fn compare(
         arms.push(placebo(&arms[baseline]));
         make_unique(&mut arms);
     }
+    let found = match &kernel {
+        Some(kernel) => kernel.look(&topology, known(&topology).as_ref(), machine)?,
+        None => None,
+    };
     Ok(Plan {
+        known: found.into_iter().collect(),
         placebo: args.placebo.then(|| arms.len() - 1),
         arms,
         baseline,
@@ -93,6 +105,7 @@ fn unit(args: &CompareArgs, recipe: Option<&Ready>) -> String {
 fn what_runs(
     args: &CompareArgs,
     recipe: Option<&Ready>,
+    kernel: Option<&kernel::Asked>,
     terminal: &Terminal,
 ) -> anyhow::Result<(Vec<Candidate>, Vec<Workload>)> {
     let options = &args.experiment.workload;
@@ -108,7 +121,10 @@ fn what_runs(
             })
             .collect();
     }
-    let candidates = candidates(args)?;
+    let candidates = match kernel {
+        Some(kernel) => kernel.candidates()?,
+        None => candidates(args)?,
+    };
     for candidate in &candidates {
         warn_of_shell_characters(&candidate.command, options, terminal);
     }

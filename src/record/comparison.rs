@@ -15,7 +15,8 @@ pub struct Comparison {
     pub schema: String,
     /// Name under which it is stored.
     pub id: String,
-    /// `compare`, or `aa` where all arms are the same on purpose.
+    /// `compare`, `aa` where all arms are the same on purpose, or `bench` for
+    /// a part of one.
     pub study: String,
     /// Version of pinwise that wrote it.
     pub pinwise_version: String,
@@ -68,6 +69,18 @@ pub struct HostRecord {
     pub allowed: String,
     /// The same for machines of the same shape.
     pub shape_hash: String,
+}
+
+impl HostRecord {
+    /// The name of the machine.
+    #[must_use]
+    pub fn name(&self) -> String {
+        if self.simulated {
+            return self.machine_spec.clone();
+        }
+        let name = self.machine.hostname.as_deref();
+        name.unwrap_or("unknown").to_owned()
+    }
 }
 
 /// The figure that is compared.
@@ -391,6 +404,12 @@ impl Comparison {
     /// What it is about, in a few words: the command, or the commands.
     #[must_use]
     pub fn title(&self) -> String {
+        if let ("bench", Some(kernel)) = (
+            self.study.as_str(),
+            self.arms.first().and_then(|arm| arm.command.get(2)),
+        ) {
+            return format!("part of a bench: {kernel}");
+        }
         let mut commands: Vec<String> = self
             .arms
             .iter()
@@ -410,11 +429,7 @@ impl Comparison {
     /// The name of the machine it ran on.
     #[must_use]
     pub fn host_name(&self) -> String {
-        if self.host.simulated {
-            return self.host.machine_spec.clone();
-        }
-        let name = self.host.machine.hostname.as_deref();
-        name.unwrap_or("unknown").to_owned()
+        self.host.name()
     }
 
     /// Gives an unfinished record the runs that were stored one by one: runs

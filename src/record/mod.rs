@@ -5,6 +5,7 @@
 //! these types and nothing else, so that text, JSON, CSV and pages agree.
 //! `docs/records.md` describes them field by field.
 
+mod bench;
 mod comparison;
 mod diff;
 mod finding;
@@ -15,6 +16,9 @@ mod replay;
 mod reproduction;
 mod topology;
 
+pub use bench::{
+    BENCH_SCHEMA, Bench, BenchCell, BenchKernel, GroupScore, Question, SmtRecord, SmtState,
+};
 pub use comparison::{
     Arm, COMPARISON_SCHEMA, Comparison, ContrastRecord, Estimate, HostRecord, MetricReading,
     MetricRecord, Phase, PlacementRecord, PlanRecord, RunRecord, Spread, Stopped, TotalsRecord,
@@ -40,8 +44,7 @@ pub use topology::{
     RestrictionRecord, TOPOLOGY_SCHEMA, TopologyRecord,
 };
 
-/// A record that is stored when it is complete, and what its line of the
-/// history says.
+/// A record that is stored whole, and what its line of the history says.
 pub trait Keepsake {
     /// Its line.
     fn line(&self) -> KeepsakeLine;
@@ -54,14 +57,16 @@ pub struct KeepsakeLine {
     pub id: String,
     /// Its schema.
     pub schema: String,
-    /// When it began, RFC 3339.
-    pub started: String,
+    /// When, RFC 3339; the history goes by it.
+    pub time: String,
     /// Where it was made.
     pub host: String,
     /// What it is about.
     pub title: String,
     /// What came out, in words.
     pub verdict: String,
+    /// Did it end?
+    pub is_complete: bool,
 }
 
 impl Keepsake for TopologyRecord {
@@ -71,10 +76,11 @@ impl Keepsake for TopologyRecord {
         KeepsakeLine {
             id: survey.id,
             schema: self.schema.clone(),
-            started: survey.started,
+            time: survey.started,
             host: self.host_name(),
             title: "topology --measure".to_owned(),
             verdict: self.summary(),
+            is_complete: true,
         }
     }
 }
@@ -84,10 +90,27 @@ impl Keepsake for Reproduction {
         KeepsakeLine {
             id: self.id.clone(),
             schema: self.schema.clone(),
-            started: self.started.clone(),
+            time: self.started.clone(),
             host: self.host.clone(),
             title: self.title(),
             verdict: self.verdict(),
+            is_complete: true,
+        }
+    }
+}
+
+/// It stands after the comparisons that it is made of, which were begun after
+/// it: the newest record is what was asked for.
+impl Keepsake for Bench {
+    fn line(&self) -> KeepsakeLine {
+        KeepsakeLine {
+            id: self.id.clone(),
+            schema: self.schema.clone(),
+            time: self.ended.clone(),
+            host: self.host_name(),
+            title: self.title(),
+            verdict: self.conclusions.first().cloned().unwrap_or_default(),
+            is_complete: self.stopped.is_some(),
         }
     }
 }

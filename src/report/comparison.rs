@@ -109,7 +109,8 @@ fn row(record: &Comparison, arm: &Arm) -> Vec<String> {
 /// The verdict in the metric's words, as its sentence has it.
 pub(super) fn verdict_word<'a>(record: &Comparison, contrast: &'a ContrastRecord) -> &'a str {
     let name = record.metric.name.as_str();
-    let is_own = name.starts_with("regex:") || name.starts_with("json:");
+    let is_own =
+        name.starts_with("regex:") || (name.starts_with("json:") && record.metric.unit != "s");
     match contrast.verdict.as_str() {
         "faster" if name == "max-rss" => "smaller",
         "slower" if name == "max-rss" => "larger",

@@ -6,6 +6,7 @@
 //! columns, is understandable without colour, and shows strings from commands
 //! and hosts with control characters made visible: they are hostile input.
 
+mod bench;
 mod comparison;
 mod diff;
 mod doctor;
@@ -24,6 +25,7 @@ mod topology;
 mod wiring;
 mod xml;
 
+pub use bench::{bench, bench_csv};
 pub use comparison::comparison;
 pub use diff::topology_diff;
 pub use doctor::doctor;

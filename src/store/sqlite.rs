@@ -92,7 +92,7 @@ impl Store {
         Ok(())
     }
 
-    /// Writes a record that is complete, and was not written before.
+    /// Writes a record, in place of what was kept of it before.
     ///
     /// # Errors
     /// [`StoreError`] where it cannot be written.
@@ -102,14 +102,22 @@ impl Store {
         let row = params![
             line.id,
             line.schema,
-            line.started,
+            line.time,
             line.host,
             line.title,
             line.verdict,
-            true,
+            line.is_complete,
             body
         ];
-        self.write_row(row).map_err(|error| self.explain(&error))
+        self.replace_row(&line.id, row)
+            .map_err(|error| self.explain(&error))
+    }
+
+    fn replace_row(&self, id: &str, row: &[&dyn rusqlite::ToSql]) -> rusqlite::Result<()> {
+        let transaction = self.connection.unchecked_transaction()?;
+        transaction.execute("DELETE FROM record WHERE id = ?1", [id])?;
+        self.write_row(row)?;
+        transaction.commit()
     }
 
     /// The newest complete record of this schema and host.

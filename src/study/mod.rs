@@ -1,5 +1,6 @@
 //! Experiments: plans driven over a machine into records.
 
+pub mod bench;
 pub mod compare;
 pub mod doctor;
 pub mod noise;

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use crate::support::{self, texts};
 
+mod bench;
 mod compare;
 mod exports;
 mod help;

@@ -69,7 +69,13 @@ pub enum SplitChoice {
   pinwise bench whetstone fft
   pinwise bench --suite smt
   pinwise bench --suite memory --threads 1..4
-  pinwise bench --suite smt --machine 'sim:package:1 core:4 pu:2'")]
+  pinwise bench --suite smt --machine 'sim:package:1 core:4 pu:2'
+  pinwise bench mandelbrot --isa v1,native
+
+Every kernel is one randomised comparison of its cells (two more for SMT); the
+same work is shared by more threads. Without --budget there is time for about 12
+blocks of each, between 1 and 10 minutes in all; without --precision a
+comparison ends when all intervals are within ±1 %.")]
 pub struct BenchArgs {
     /// Kernels; `pinwise kernel --list` shows them
     #[arg(value_name = "KERNEL", conflicts_with = "suite")]
@@ -86,7 +92,8 @@ pub struct BenchArgs {
     /// Instruction sets: v1,v3,native or all [default: native]
     #[arg(long, value_name = "LIST")]
     pub isa: Option<String>,
-    /// Units of work of each run [default: 10 per thread, about 100 ms]
+    /// Units of work of each run, all threads together [default: 10 for each
+    /// thread of the cell with most; about 100 in all where that is less]
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub work: Option<usize>,
     /// Options on effort.

@@ -64,7 +64,8 @@ pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -
     }
 }
 
-fn host(machine: &dyn Machine, topology: &Topology) -> HostRecord {
+/// The machine, as it stands in records.
+pub(in crate::study) fn host(machine: &dyn Machine, topology: &Topology) -> HostRecord {
     HostRecord {
         machine_spec: machine.label(),
         simulated: machine.is_simulated(),

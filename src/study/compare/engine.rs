@@ -167,7 +167,8 @@ impl<'a> Engine<'a> {
         if let Some(stopped) = self.warm_up()? {
             return Ok(stopped);
         }
-        if self.open_arms().len() >= halving::FROM_ARMS
+        if !self.plan.is_survey
+            && self.open_arms().len() >= halving::FROM_ARMS
             && let Some(stopped) = self.screen()?
         {
             return Ok(stopped);

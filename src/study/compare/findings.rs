@@ -46,6 +46,7 @@ pub(super) fn all(record: &Comparison, plan: &Plan, results: &Results) -> Vec<Fi
     .flatten()
     .collect();
     findings.extend(invalid_arms(record));
+    findings.extend(plan.known.iter().cloned());
     findings.extend(
         plan.arms
             .iter()
