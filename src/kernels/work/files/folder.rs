@@ -54,6 +54,11 @@ impl Folder {
         self.file(name, libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL)
     }
 
+    /// Opens a file to write over what it holds.
+    pub(super) fn write(&self, name: &CStr) -> io::Result<File> {
+        self.file(name, libc::O_WRONLY)
+    }
+
     fn file(&self, name: &CStr, flags: libc::c_int) -> io::Result<File> {
         let (folder, flags) = (self.0.as_raw_fd(), flags | libc::O_CLOEXEC);
         let mode: libc::c_uint = 0o600;
@@ -61,21 +66,6 @@ impl Folder {
         let fd = checked(unsafe { libc::openat(folder, name.as_ptr(), flags, mode) })?;
         // SAFETY: the descriptor is new and nobody else's.
         Ok(unsafe { File::from_raw_fd(fd) })
-    }
-
-    /// Removes a file.
-    pub(super) fn remove(&self, name: &CStr) -> io::Result<()> {
-        // SAFETY: the name ends with a null byte and outlives the call.
-        checked(unsafe { libc::unlinkat(self.0.as_raw_fd(), name.as_ptr(), 0) })?;
-        Ok(())
-    }
-
-    /// Removes an empty folder of this one.
-    pub(super) fn remove_folder(&self, name: &CStr) -> io::Result<()> {
-        let (folder, flag) = (self.0.as_raw_fd(), libc::AT_REMOVEDIR);
-        // SAFETY: as above.
-        checked(unsafe { libc::unlinkat(folder, name.as_ptr(), flag) })?;
-        Ok(())
     }
 
     /// Bytes that an unprivileged user may still write here.

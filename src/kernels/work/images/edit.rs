@@ -46,42 +46,42 @@ pub(in crate::kernels::work) const TIFF_ROTATE90: Kernel = kernel(
     "tiff-rotate90",
     "decodes a TIFF, turns it by 90°, encodes it, in memory that the codec takes and frees",
     TURNS,
-    6_000_000,
+    8_000_000,
     |setup| prepare(setup, "tiff-rotate90", Format::Tiff, Change::Quarter),
 );
 pub(in crate::kernels::work) const TIFF_ROTATE: Kernel = kernel(
     "tiff-rotate",
     "decodes a TIFF, turns it by 37° (bilinear), encodes it, in memory that the codec takes and frees",
     TURNS,
-    4_000_000,
+    3_000_000,
     |setup| prepare(setup, "tiff-rotate", Format::Tiff, Change::Angle),
 );
 pub(in crate::kernels::work) const TIFF_BLUR: Kernel = kernel(
     "tiff-blur",
     "decodes a TIFF, blurs it (Gaussian, radius 10), encodes it, in memory that the codec takes and frees",
     BLURS,
-    3_000_000,
+    5_000_000,
     |setup| prepare(setup, "tiff-blur", Format::Tiff, Change::Blur),
 );
 pub(in crate::kernels::work) const PNG_ROTATE90: Kernel = kernel(
     "png-rotate90",
     "decodes a PNG, turns it by 90°, encodes it fast, in memory that the codec takes and frees",
     TURNS,
-    1_000_000,
+    2_000_000,
     |setup| prepare(setup, "png-rotate90", Format::Png, Change::Quarter),
 );
 pub(in crate::kernels::work) const PNG_ROTATE: Kernel = kernel(
     "png-rotate",
     "decodes a PNG, turns it by 37° (bilinear), encodes it fast, in memory that the codec takes and frees",
     TURNS,
-    1_000_000,
+    1_500_000,
     |setup| prepare(setup, "png-rotate", Format::Png, Change::Angle),
 );
 pub(in crate::kernels::work) const PNG_BLUR: Kernel = kernel(
     "png-blur",
     "decodes a PNG, blurs it (Gaussian, radius 10), encodes it fast, in memory that the codec takes and frees",
     BLURS,
-    1_000_000,
+    2_000_000,
     |setup| prepare(setup, "png-blur", Format::Png, Change::Blur),
 );
 

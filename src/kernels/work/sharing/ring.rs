@@ -30,8 +30,8 @@ pub(in crate::kernels::work) const PRODUCER_CONSUMER: Kernel = Kernel {
     },
 };
 
-/// Messages of a unit: about 10 ms.
-const MESSAGES: u64 = 1 << 19;
+/// Messages of a unit: about 10 ms for a thread that plays both parts.
+const MESSAGES: u64 = 1 << 20;
 /// Messages that a ring holds.
 const SLOTS: usize = 1024;
 /// The consumer tells how far it is each time that it has taken so many.
