@@ -2,7 +2,9 @@
 //! and placements, what a build is worth, and what it comes to.
 
 use super::comparison::findings;
-use super::style::{Palette, paragraph, quantity, round_size, shortened, table, visible};
+use super::style::{
+    Palette, paragraph, quantity, round_size, shortened, table, three_digits, visible,
+};
 use crate::record::{Bench, BenchCell, BenchKernel, Estimate, Question, Stopped};
 use crate::stats::verdict::{count, duration};
 use std::time::Duration;
@@ -245,6 +247,23 @@ fn builds_table(kernels: &[&BenchKernel], palette: Palette) -> String {
     format!("\n{}\n{}", palette.strong(&title), table(&header, rows))
 }
 
+/// `4.85 (4.61–5.02)`: larger sizes cost more time, and fractions of a speed
+/// would have no digits left.
+fn time_ratio(cell: &BenchCell) -> String {
+    let Some(speed_up) = cell.speed_up else {
+        return "–".to_owned();
+    };
+    let value = three_digits(1.0 / speed_up.value);
+    match (speed_up.low, speed_up.high) {
+        (Some(low), Some(high)) if high > low => {
+            let ends = (three_digits(1.0 / high), three_digits(1.0 / low));
+            format!("{value} ({}–{})", ends.0, ends.1)
+        }
+        (Some(_), Some(_)) => value,
+        _ => format!("{value} (no interval)"),
+    }
+}
+
 fn sizes_table(kernel: &BenchKernel, palette: Palette) -> String {
     let rows = kernel
         .cells
@@ -254,11 +273,11 @@ fn sizes_table(kernel: &BenchKernel, palette: Palette) -> String {
                 cell.size.map_or_else(|| "default".to_owned(), round_size),
                 cell.threads.to_string(),
                 rate(kernel, cell),
-                speed_up(cell),
+                time_ratio(cell),
             ]
         })
         .collect();
-    let header = ["size", "threads", "rate", "over the first"];
+    let header = ["size", "threads", "rate", "time over the first"];
     format!("{}{}", kernel_line(kernel, palette), table(&header, rows))
 }
 

@@ -75,7 +75,7 @@ pub enum SplitChoice {
 Every kernel is one randomised comparison of its cells (two more for SMT); the
 same work is shared by more threads. Without --budget there is time for about 12
 blocks of each, between 1 and 10 minutes in all; without --precision a
-comparison ends when all intervals are within ±1 %.")]
+comparison ends when all intervals are within ±0.5 %.")]
 pub struct BenchArgs {
     /// Kernels; `pinwise kernel --list` shows them
     #[arg(value_name = "KERNEL", conflicts_with = "suite")]

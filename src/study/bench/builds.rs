@@ -44,3 +44,62 @@ fn isa(arm: &Arm) -> Option<&str> {
         .filter(|_| is_kernel)
         .map(String::as_str)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::sim::SimulatedMachine;
+    use crate::machine::{Machine, Output};
+    use crate::placement::Placement;
+    use crate::study::bench::METRIC;
+    use crate::study::compare::{self, ArmPlan, Plan, Tuning, Unwatched};
+    use crate::workload::{Command, Workload};
+
+    /// The findings on builds of a comparison of these commands.
+    fn told(lines: &[&str]) -> Vec<String> {
+        let mut machine = SimulatedMachine::open("core:2 pu:1", 1).unwrap();
+        let (topology, _) = machine.topology().unwrap();
+        let arm = |line: &&str| ArmPlan {
+            name: (*line).to_owned(),
+            workload: Workload::new(Command::from_line(line).unwrap()),
+            place: Placement::os_default().realise(&topology).unwrap(),
+            same_as: Vec::new(),
+            is_default: false,
+        };
+        let plan = Plan {
+            arms: lines.iter().map(arm).collect(),
+            metric: METRIC.parse().unwrap(),
+            output: Output::Keep,
+            tuning: Tuning {
+                budget: None,
+                max_runs: Some(12),
+                ..Tuning::default()
+            },
+            ..Plan::default()
+        };
+        let mut record = compare::run(&plan, &mut machine, &mut Unwatched).unwrap();
+        tell(&mut record);
+        let findings = record.findings.iter();
+        let builds = findings.filter(|finding| finding.check == "build");
+        builds.map(|finding| finding.sentence.clone()).collect()
+    }
+
+    #[test]
+    fn the_newest_build_is_told_in_the_words_of_its_contrast() {
+        let found = told(&[
+            "pinwise kernel fft --work 10 --isa v1",
+            "pinwise kernel fft --work 10 --isa v3",
+            "pinwise kernel fft --work 10 --isa native",
+        ]);
+        assert_eq!(found.len(), 1);
+        let start =
+            "What a build for this processor is worth: pinwise kernel fft --work 10 --isa native ";
+        assert!(found[0].starts_with(start), "{found:?}");
+    }
+
+    #[test]
+    fn other_arms_are_no_builds() {
+        let same = "pinwise kernel fft --work 10 --isa v1";
+        assert!(told(&[same, "pinwise kernel fft --work 9 --isa v1"]).is_empty());
+    }
+}

@@ -253,5 +253,6 @@ fn comparison_of(
     })
 }
 
-/// Intervals of figures that people read need not be narrower than this.
-const PRECISION: f64 = 0.01;
+/// Intervals need not be narrower than this: half of what two cells may differ
+/// by and still be called the same, so that this can be told as well.
+const PRECISION: f64 = 0.005;
