@@ -26,7 +26,7 @@ pub(in crate::kernels::work) const INTEGER: Kernel = Kernel {
 };
 
 /// Passes of a unit: about 10 ms.
-const PASSES: u32 = 250_000;
+const PASSES: u32 = 450_000;
 
 struct Integer(Version);
 
