@@ -149,10 +149,6 @@ impl Worker for Correlator<'_> {
 
 impl Correlator<'_> {
     /// Integers from −8 to 7, eight points from each random number.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "masked to the four bits wanted"
-    )]
     fn fill(&mut self, random: &mut Random) {
         let points = self.given.chunks_mut(8).zip(self.sequence.chunks_mut(8));
         for (given, sequence) in points {

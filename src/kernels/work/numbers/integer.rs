@@ -53,7 +53,6 @@ struct Mix {
 }
 
 impl Worker for Mix {
-    #[expect(clippy::cast_possible_truncation, reason = "any 31 bits will do")]
     fn unit(&mut self, unit: u64) -> Result<u64, Wrong> {
         let seed = (Random::of_unit(unit).next() >> 33) as u32;
         *self.state = State::new(seed);

@@ -122,6 +122,7 @@ fn next_group(places: &mut [u32]) -> u16 {
 }
 
 #[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "small numbers of tests")]
 mod tests {
     use super::*;
 

@@ -226,5 +226,10 @@ impl Circle<'_> {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "small numbers of tests"
+)]
 #[path = "pi_tests.rs"]
 mod tests;
