@@ -141,7 +141,8 @@ fn footprints_are_what_is_allocated() {
             let found = peak_bytes(kernel, size, threads, isa);
             let case = format!("{name} {size} {threads} {isa}: told {told}, found {found}");
             assert!(found <= told + SMALL, "{case}");
-            assert!(told <= 2 * found + (1 << 20) + SMALL, "{case}");
+            // A bound for the worst of lengths is loose for others.
+            assert!(told <= 3 * found + (1 << 20) + SMALL, "{case}");
         }
     }
 }
