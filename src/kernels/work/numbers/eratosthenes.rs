@@ -16,7 +16,7 @@ pub(in crate::kernels::work) const ERATOSTHENES: Kernel = Kernel {
     operation: "numbers",
     size: Some(Size {
         of: "numbers sieved",
-        default: 5_000_000,
+        default: 16_000_000,
         least: 1000,
         most: 1 << 33,
     }),

@@ -28,10 +28,30 @@ pub(in crate::kernels::work) const FFT: Kernel = Kernel {
         most: 1 << 26,
     }),
     has_versions: true,
-    // Sequence, kept input and scratch of each thread; tables of all.
-    footprint_bytes: |size, threads| (threads as u64 * 36 + 48) * size + (1 << 16),
+    // Sequence, kept input and scratch of each thread; tables of all. Lengths
+    // with large prime factors are computed by way of up to four times longer
+    // ones.
+    footprint_bytes: |size, threads| {
+        let (own, shared) = if has_small_factors(size) {
+            (36, 48)
+        } else {
+            (196, 340)
+        };
+        (threads as u64 * own + shared) * size + (1 << 16)
+    },
     prepare: |setup: &Setup| Ok(Box::new(Transforms::new(setup))),
 };
+
+/// Has it no prime factors but 2, 3, 5 and 7?
+fn has_small_factors(size: u64) -> bool {
+    let mut rest = size;
+    for factor in [2, 3, 5, 7] {
+        while rest > 1 && rest.is_multiple_of(factor) {
+            rest /= factor;
+        }
+    }
+    rest == 1
+}
 
 /// Plans transforms for an instruction set.
 pub(super) enum Planner {
@@ -149,10 +169,6 @@ impl Worker for Correlator<'_> {
 
 impl Correlator<'_> {
     /// Integers from −8 to 7, eight points from each random number.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "masked to the four bits wanted"
-    )]
     fn fill(&mut self, random: &mut Random) {
         let points = self.given.chunks_mut(8).zip(self.sequence.chunks_mut(8));
         for (given, sequence) in points {

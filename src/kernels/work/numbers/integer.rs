@@ -26,7 +26,7 @@ pub(in crate::kernels::work) const INTEGER: Kernel = Kernel {
 };
 
 /// Passes of a unit: about 10 ms.
-const PASSES: u32 = 250_000;
+const PASSES: u32 = 450_000;
 
 struct Integer(Version);
 
@@ -53,7 +53,6 @@ struct Mix {
 }
 
 impl Worker for Mix {
-    #[expect(clippy::cast_possible_truncation, reason = "any 31 bits will do")]
     fn unit(&mut self, unit: u64) -> Result<u64, Wrong> {
         let seed = (Random::of_unit(unit).next() >> 33) as u32;
         *self.state = State::new(seed);

@@ -20,7 +20,7 @@ pub(in crate::kernels::work) const MANDELBROT: Kernel = Kernel {
     operation: "points",
     size: Some(Size {
         of: "points on a side",
-        default: 512,
+        default: 640,
         least: 32,
         most: 1 << 20,
     }),

@@ -18,7 +18,7 @@ pub(in crate::kernels::work) const MEAN_SD: Kernel = Kernel {
     operation: "numbers",
     size: Some(Size {
         of: "numbers of a unit",
-        default: 10_000_000,
+        default: 40_000_000,
         least: 1000,
         most: 1 << 38,
     }),

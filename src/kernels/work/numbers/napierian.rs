@@ -16,7 +16,7 @@ pub(in crate::kernels::work) const NAPIERIAN: Kernel = Kernel {
     operation: "digits",
     size: Some(Size {
         of: "digits",
-        default: 4000,
+        default: 6000,
         least: 40,
         // Up to here a place times 10,000 and a carry fit 32 bits.
         most: 1_000_000,
@@ -122,6 +122,7 @@ fn next_group(places: &mut [u32]) -> u16 {
 }
 
 #[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "small numbers of tests")]
 mod tests {
     use super::*;
 
@@ -157,7 +158,7 @@ mod tests {
             }
         }
         let mut text = String::new();
-        let mut carried = |sum: &mut Vec<u64>, factor: u64| {
+        let carried = |sum: &mut Vec<u64>, factor: u64| {
             let mut carry = 0;
             for limb in sum.iter_mut().skip(1).rev() {
                 let value = *limb * factor + carry;

@@ -26,7 +26,7 @@ pub(in crate::kernels::work) const WHETSTONE: Kernel = Kernel {
 };
 
 /// Repetitions of the paper's program in a unit: about 10 ms.
-const REPETITIONS: u64 = 50;
+const REPETITIONS: u64 = 75;
 /// What one repetition stands for.
 const INSTRUCTIONS: u64 = 1_000_000;
 /// The paper's `I`.

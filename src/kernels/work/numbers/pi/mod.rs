@@ -24,7 +24,7 @@ pub(in crate::kernels::work) const PI: Kernel = Kernel {
     operation: "digits",
     size: Some(Size {
         of: "digits after the point",
-        default: 10_000,
+        default: 16_000,
         least: 100,
         // Beyond, rounding errors of products come near the limit.
         most: 1 << 25,
@@ -226,5 +226,10 @@ impl Circle<'_> {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "small numbers of tests"
+)]
 #[path = "pi_tests.rs"]
 mod tests;

@@ -262,6 +262,7 @@ fn nines(number: &[u32]) -> u64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "small numbers of tests")]
 mod tests {
     use super::*;
     use crate::kernels::work::{Isa, Random};
