@@ -14,6 +14,10 @@
 //! test can be turned over: the estimate is the ρ at which it is balanced, the
 //! interval all ρ that it does not reject.
 //!
+//! The level is uncertain itself, which draws the ratio towards 1: with 80 blocks
+//! of normal noise a true factor of 2 comes out as 1.9. Where both arms are alike
+//! there is nothing to draw.
+//!
 //! It says nothing of which arm is faster, and is computed once, at the end.
 
 use super::Responses;
@@ -210,17 +214,21 @@ mod tests {
     }
 
     #[test]
-    fn a_planted_ratio_of_spreads_is_found_within_its_interval() {
-        for (sds, truth) in [([0.02, 0.01], 0.5), ([0.02, 0.06], 3.0)] {
-            let found = against_baseline(&blocks(80, sds, 7), 0, 0.05);
-            let found = found[0];
-            let truth = f64::ln(truth);
-            assert!(
-                found.interval.low < truth && truth < found.interval.high,
-                "{found:?}"
-            );
-            assert!(found.p_adjusted < 0.01, "{found:?}");
-            assert!((found.estimate - truth).abs() < 0.4, "{found:?}");
+    fn a_planted_ratio_of_spreads_is_found() {
+        for (sds, truth) in [([0.02, 0.01], 0.5f64), ([0.02, 0.06], 3.0)] {
+            let truth = truth.ln();
+            let found: Vec<Steadiness> = (0..40)
+                .map(|seed| against_baseline(&blocks(80, sds, seed), 0, 0.05)[0])
+                .collect();
+            let mean = found.iter().map(|f| f.estimate).sum::<f64>() / 40.0;
+            // The local level is uncertain itself, which draws it to 1.
+            assert!((mean - truth).abs() < 0.16, "{mean} for {truth}");
+            assert!(mean.abs() < truth.abs() + 0.05, "{mean} for {truth}");
+            let seen = found.iter().filter(|f| f.p_adjusted <= 0.05).count();
+            assert!(seen >= 36, "{seen} of 40");
+            let holds = |f: &&Steadiness| f.interval.low < truth && truth < f.interval.high;
+            let held = found.iter().filter(holds).count();
+            assert!(held >= 32, "{held} of 40");
         }
     }
 
