@@ -86,8 +86,8 @@ fn what_is_wrong_is_told_in_one_line() {
     let places = "--place os-default --place cpu:0 --max-runs 2";
     for (line, expected) in [
         (
-            "recipes zx",
-            "no recipe is called 'zx'; did you mean xz? (pinwise recipes lists them; a file is ./FILE.toml)",
+            "recipes xzz",
+            "no recipe is called 'xzz'; did you mean xz? (pinwise recipes lists them; a file is ./FILE.toml)",
         ),
         (
             "recipes ./none.toml",
