@@ -23,7 +23,7 @@ pub(super) fn compare(
     export::check_writable(&args.experiment.results)?;
     let metric = args.metric.as_deref().unwrap_or_default();
     let mut machine = open_machine(global, seed, wants_counters(metric))?;
-    let exit = match recipes::open(args, machine.as_mut(), terminal) {
+    match recipes::open(args, machine.as_mut(), terminal) {
         Err(error) if is_interrupt(&error) => Ok(interrupted(terminal)),
         Err(error) => Err(error),
         Ok(recipe) => {
@@ -41,8 +41,7 @@ pub(super) fn compare(
             drop(folder);
             exit
         }
-    };
-    exit
+    }
 }
 
 fn interrupted(terminal: &Terminal) -> Exit {

@@ -1,8 +1,8 @@
 //! Does one arm repeat itself better than another? Spread against spread,
 //! beside the comparison of what is typical and apart from it.
 //!
-//! With `y'` the responses, the arm's shifted by the estimated difference to the
-//! baseline, a block's *local level* is the median of both arms' `y'` in the
+//! With `y'` the responses, the arm's shifted by their typical difference to the
+//! baseline's, a block's *local level* is the median of both arms' `y'` in the
 //! blocks around it, its own left out. What counts is how far each run lies from
 //! that level, `z = |y' − level|`, as in the tests of Levene (1960) and of Brown
 //! and Forsythe (1974), but local: drift and long bursts move the level and not
@@ -14,14 +14,21 @@
 //! test can be turned over: the estimate is the ρ at which it is balanced, the
 //! interval all ρ that it does not reject.
 //!
+//! The level is uncertain itself, which draws the ratio towards 1: with 80 blocks
+//! of normal noise a true factor of 2 comes out as 1.9. Where both arms are alike
+//! there is nothing to draw.
+//!
 //! It says nothing of which arm is faster, and is computed once, at the end.
 
 use super::Responses;
-use super::describe::quantile;
+use super::describe::{quantile, robust_location};
 use super::paired::{Interval, Paired};
 
 /// Blocks on either side that make the local level.
 const REACH: usize = 4;
+/// Share of the error level that is used: the shift between the arms is
+/// estimated, which costs some exactness where noise is skewed.
+const GUARD: f64 = 0.8;
 /// Fewer blocks than this say nothing of spread.
 pub const LEAST_BLOCKS: usize = 10;
 /// Distances below this are the resolution of the estimated shift.
@@ -61,23 +68,24 @@ pub fn against_baseline(data: &Responses, baseline: usize, alpha: f64) -> Vec<St
         .filter(|(_, distances)| distances.can_tell())
         .collect();
     let p_values: Vec<f64> = pairs.iter().map(|(_, pair)| pair.p_value(0.0)).collect();
-    let steps = holm_steps(&p_values, alpha);
+    let used = GUARD * alpha;
+    let steps = holm_steps(&p_values, used);
     let mut largest = 0.0f64;
     let mut order: Vec<usize> = (0..pairs.len()).collect();
     order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
     let mut adjusted = vec![1.0; pairs.len()];
     for (rank, &index) in order.iter().enumerate() {
-        largest = largest.max((p_values[index] * (pairs.len() - rank) as f64).min(1.0));
+        largest = largest.max((p_values[index] / GUARD * (pairs.len() - rank) as f64).min(1.0));
         adjusted[index] = largest;
     }
     let judged = pairs.iter().enumerate().map(|(index, (arm, pair))| {
-        let level = alpha / steps[index] as f64;
+        let share = 1.0 / steps[index] as f64;
         let estimate = pair.estimate();
         Steadiness {
             arm: *arm,
             estimate,
-            interval: pair.interval(estimate, level),
-            confidence: 1.0 - level,
+            interval: pair.interval(estimate, used * share),
+            confidence: 1.0 - alpha * share,
             p_adjusted: adjusted[index],
         }
     });
@@ -109,7 +117,7 @@ struct Distances {
 
 impl Distances {
     fn of(data: &Responses, arm: usize, baseline: usize) -> Self {
-        let shift = Paired::unweighted(data.differences(arm, baseline)).estimate();
+        let shift = shift(&data.differences(arm, baseline));
         let aligned: Vec<(f64, f64)> = data
             .rows()
             .map(|row| (row[arm] - shift, row[baseline]))
@@ -173,6 +181,17 @@ impl Distances {
     }
 }
 
+/// The typical difference, blind to what lies far away: were it drawn by a few
+/// slow runs, the arm that happened to have more of them would be shifted too
+/// far and its other runs would look spread. (With every fourth run 40 % slower,
+/// the Hodges–Lehmann estimate here gives 15 % false alarms at 5 %.)
+fn shift(differences: &[f64]) -> f64 {
+    let centre = quantile(differences, 0.5);
+    let away: Vec<f64> = differences.iter().map(|d| (d - centre).abs()).collect();
+    let weights = vec![1.0; differences.len()];
+    robust_location(differences, &weights, quantile(&away, 0.25))
+}
+
 /// The point between `from`, where `holds` is true, and `to`, where it is not,
 /// at which it changes.
 fn change(mut from: f64, mut to: f64, holds: impl Fn(f64) -> bool) -> f64 {
@@ -210,17 +229,21 @@ mod tests {
     }
 
     #[test]
-    fn a_planted_ratio_of_spreads_is_found_within_its_interval() {
-        for (sds, truth) in [([0.02, 0.01], 0.5), ([0.02, 0.06], 3.0)] {
-            let found = against_baseline(&blocks(80, sds, 7), 0, 0.05);
-            let found = found[0];
-            let truth = f64::ln(truth);
-            assert!(
-                found.interval.low < truth && truth < found.interval.high,
-                "{found:?}"
-            );
-            assert!(found.p_adjusted < 0.01, "{found:?}");
-            assert!((found.estimate - truth).abs() < 0.4, "{found:?}");
+    fn a_planted_ratio_of_spreads_is_found() {
+        for (sds, truth) in [([0.02, 0.01], 0.5f64), ([0.02, 0.06], 3.0)] {
+            let truth = truth.ln();
+            let found: Vec<Steadiness> = (0..40)
+                .map(|seed| against_baseline(&blocks(80, sds, seed), 0, 0.05)[0])
+                .collect();
+            let mean = found.iter().map(|f| f.estimate).sum::<f64>() / 40.0;
+            // The local level is uncertain itself, which draws it to 1.
+            assert!((mean - truth).abs() < 0.16, "{mean} for {truth}");
+            assert!(mean.abs() < truth.abs() + 0.05, "{mean} for {truth}");
+            let seen = found.iter().filter(|f| f.p_adjusted <= 0.05).count();
+            assert!(seen >= 36, "{seen} of 40");
+            let holds = |f: &&Steadiness| f.interval.low < truth && truth < f.interval.high;
+            let held = found.iter().filter(holds).count();
+            assert!(held >= 32, "{held} of 40");
         }
     }
 
@@ -235,7 +258,7 @@ mod tests {
             })
             .count();
         assert!(claims <= 33, "{claims} of 400");
-        assert!(claims >= 5, "{claims} of 400: the test has no power");
+        assert!(claims >= 4, "{claims} of 400: the test has no power");
     }
 
     #[test]
@@ -244,10 +267,10 @@ mod tests {
         let forth = against_baseline(&data, 0, 0.05)[0];
         let back = against_baseline(&data, 1, 0.05)[0];
         assert!(
-            (forth.estimate + back.estimate).abs() < 1e-4,
+            (forth.estimate + back.estimate).abs() < 0.01,
             "{forth:?} {back:?}"
         );
-        assert!((forth.p_adjusted - back.p_adjusted).abs() < 1e-9);
+        assert!((forth.p_adjusted - back.p_adjusted).abs() < 1e-3);
     }
 
     #[test]

@@ -38,6 +38,11 @@ fn key_of(key: &str) -> String {
     }
 }
 
+/// Keys and values may hold line breaks; an error is one line.
+fn in_one_line(text: &str) -> String {
+    text.trim().replace(['\n', '\r'], " ")
+}
+
 type Text = Spanned<String>;
 
 #[derive(Deserialize)]
@@ -108,8 +113,8 @@ impl Source<'_> {
     fn error<T>(&self, value: &Spanned<T>, key: &str, reason: impl Into<String>) -> RecipeError {
         RecipeError {
             line: self.line(value.span().start),
-            key: key.to_owned(),
-            reason: reason.into(),
+            key: in_one_line(key),
+            reason: in_one_line(&reason.into()),
         }
     }
 
@@ -144,7 +149,7 @@ pub(super) fn parse(text: &str) -> Result<Recipe, RecipeError> {
         RecipeError {
             line: source.line(at),
             key: String::new(),
-            reason: error.message().trim().replace('\n', "; "),
+            reason: in_one_line(error.message()),
         }
     })?;
     let programs = programs(&source, &raw)?;
