@@ -47,7 +47,7 @@ const KNOWN: [(u64, u16); 5] = [
 
 /// Places such that what is left out is below ten to the minus digits + 20.
 fn places(digits: u64) -> usize {
-    let (mut place, mut decimals) = (2, 0.0);
+    let (mut place, mut decimals) = (2u32, 0.0);
     while decimals < digits as f64 + 20.0 {
         place += 1;
         decimals += f64::from(place).log10();

@@ -79,8 +79,11 @@ struct Results {
     functions: f64,
 }
 
+/// Reads a figure off the results.
+type Read = fn(&Results) -> f64;
+
 /// What the program prints for `I = 10`, to five digits.
-const PRINTED: [(fn(&Results) -> f64, f64); 17] = [
+const PRINTED: [(Read, f64); 17] = [
     (|results| results.elements[0], -6.8342e-2),
     (|results| results.elements[1], -4.6264e-1),
     (|results| results.elements[2], -7.2972e-1),
@@ -102,7 +105,7 @@ const PRINTED: [(fn(&Results) -> f64, f64); 17] = [
 
 impl Results {
     fn are_right(&self) -> bool {
-        let is_printed = |(read, printed): &(fn(&Self) -> f64, f64)| {
+        let is_printed = |(read, printed): &(Read, f64)| {
             let unit_of_last_digit = 10f64.powf(printed.abs().log10().floor() - 4.0);
             (read(self) - printed).abs() < 0.51 * unit_of_last_digit
         };

@@ -245,7 +245,6 @@ fn carry(points: &[Complex<f64>], coefficients: usize, product: &mut [u32]) -> u
 #[inline]
 #[expect(
     clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
     reason = "coefficients are integers below 2^52, remainders below the base"
 )]
 fn next_limb(coefficient: f64, carry: &mut i64) -> u32 {
