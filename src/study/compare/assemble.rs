@@ -353,7 +353,10 @@ fn advice(plan: &Plan, outcome: Outcome, best: Option<usize>) -> String {
                 return "Change nothing.".to_owned();
             }
             match arm.place.placement.wish {
-                Wish::OsDefault if arm.place.memory.is_none() => format!("Run: {command}"),
+                Wish::OsDefault if arm.place.memory.is_none() => match &arm.workload.recipe {
+                    Some(_) => format!("Choose {}.", arm.name),
+                    None => format!("Run: {command}"),
+                },
                 _ => format!("Run: {}", taskset_line(&arm.place, &command)),
             }
         }
