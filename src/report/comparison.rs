@@ -224,7 +224,7 @@ fn method(record: &Comparison) -> String {
         String::new()
     };
     let line = format!(
-        "{blocks} of {runs} in random order (seed {}){screening}, {} warm-up, {spent}; {stopped}. False claims over all arms and looks: at most {:.0} %. {} Record {id}.",
+        "{blocks} of {runs} in random order (seed {}){screening}, {} warm-up, {spent}; {stopped}. False claims over all arms and looks: at most {:.0} %, of speed and of spread each. {} Record {id}.",
         record.seed,
         record.plan.warmup_blocks,
         100.0 * record.plan.alpha,

@@ -123,8 +123,8 @@ pub enum Suite {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   pinwise recipes
-  pinwise recipes xz
-  pinwise compare --recipe xz
+  pinwise recipes compile
+  pinwise compare --recipe compile
   pinwise compare --recipe ./my.toml")]
 pub struct RecipesArgs {
     /// Show this one whole

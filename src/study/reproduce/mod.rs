@@ -28,7 +28,8 @@ use crate::record::{
 use crate::study::compare::{Observer, Tuning};
 use crate::topology::Topology;
 use crate::workload::Metric;
-use stage::{Answer, Arm, Stage};
+use claim::Claim;
+use stage::{Answer, Arm, Stage, TooFew};
 
 /// A field report.
 #[derive(Debug, Clone, Copy)]
@@ -226,11 +227,30 @@ pub fn run_here(
                 record.interrupted = true;
                 break;
             }
+            Err(error) if error.downcast_ref::<TooFew>().is_some() => {
+                drop(here);
+                record.reports.push(unanswered(report, &error.to_string()));
+            }
             Err(error) => return Err(error.context(report.name)),
         }
     }
     record.elapsed_s = machine.now().saturating_sub(begun).as_secs_f64();
     Ok(closed(record))
+}
+
+/// A report whose experiments got no answer.
+fn unanswered(report: &Report, why: &str) -> ReportRecord {
+    let experiments = report.experiments.iter().map(|name| ExperimentRecord {
+        name: (*name).to_owned(),
+        question: "tried on this machine".to_owned(),
+        claims: vec![Claim::new("what the report says", "see --simulated").not_here(why)],
+    });
+    ReportRecord {
+        name: report.name.to_owned(),
+        machine: report.machine.to_owned(),
+        assumed: Vec::new(),
+        experiments: experiments.collect(),
+    }
 }
 
 fn is_interrupt(error: &anyhow::Error) -> bool {

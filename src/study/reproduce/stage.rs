@@ -1,7 +1,7 @@
 //! Where an experiment's arms are run: on this machine or a simulated one,
 //! by the same engine.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use super::claim::Found;
 use crate::machine::sim::SimulatedMachine;
@@ -175,6 +175,11 @@ impl<'a> Stage<'a> {
     }
 }
 
+/// No answer in the time there was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("too few runs for an answer in this time; --budget gives more")]
+pub(super) struct TooFew;
+
 /// What a comparison said.
 pub(super) struct Answer {
     record: Comparison,
@@ -188,7 +193,7 @@ impl Answer {
             .contrasts
             .iter()
             .find(|contrast| contrast.arm == arm)
-            .with_context(|| format!("{arm} has too few runs for an answer; raise --budget"))?;
+            .ok_or(TooFew)?;
         let percent = |ratio: f64| 100.0 * (1.0 / ratio - 1.0);
         Ok(Found {
             value: percent(contrast.ratio),

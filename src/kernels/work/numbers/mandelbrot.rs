@@ -156,7 +156,7 @@ fn escape_times<const LANES: usize>(x: &[f64; LANES], y: f64) -> [u64; LANES] {
             advance(&mut re, &mut im, x, y);
         }
         let found = inside(&re, &im);
-        if found == marks {
+        if !differ(&found, &marks) {
             for (count, mark) in counts.iter_mut().zip(&marks) {
                 *count += mark & BLOCK;
             }
@@ -170,12 +170,19 @@ fn escape_times<const LANES: usize>(x: &[f64; LANES], y: f64) -> [u64; LANES] {
                     *count += *mark & 1;
                 }
             }
-            if marks == [0; LANES] {
+            if !differ(&marks, &[0; LANES]) {
                 break;
             }
         }
     }
     counts
+}
+
+/// Compared in registers: `==` on arrays would store both and call a function.
+#[inline(always)]
+fn differ<const LANES: usize>(one: &[u64; LANES], other: &[u64; LANES]) -> bool {
+    let pairs = one.iter().zip(other);
+    pairs.fold(0, |any, (one, other)| any | (one ^ other)) != 0
 }
 
 #[inline(always)]
