@@ -140,7 +140,7 @@ fn quick(line: &str) -> String {
         .replace("--bind 0,1", "");
     let line = &line.replace("--size 1GiB", "--size 16MiB");
     if line.starts_with("pinwise reproduce ") && !line.contains("--simulated") {
-        return format!("{line} --budget 1s");
+        return format!("{} --budget 1s", line.replace(" --budget 2m", ""));
     }
     for command in ["compare", "aa"] {
         let named = format!("pinwise {command} ");
