@@ -2,7 +2,7 @@
 //! and how noisy they are. The truth is known, so that methods can be judged.
 //!
 //! A run takes `base × effect(placement) × noise`, or where the description has
-//! a scheduler, what follows from a [`mechanism`]. The noise comes from models
+//! a scheduler, what follows from a `mechanism`. The noise comes from models
 //! or from a recorded series that is replayed in time order. Time is
 //! simulated: a budget of an hour is over in a moment. Nothing of the host is
 //! looked at but the description's own files.
