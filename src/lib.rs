@@ -6,7 +6,7 @@
 //! test reads the source to make sure:
 //!
 //! ```text
-//! Core   topology  workload  stats  placement  record     no I/O, no clock
+//! Core   topology workload stats placement spin record    no I/O, no clock
 //! Edge   machine   store                                  the host, the disk
 //! Study  study                                            experiments
 //! Faces  report    cli                                    what people see
@@ -29,6 +29,7 @@ pub mod machine;
 pub mod placement;
 pub mod record;
 pub mod report;
+pub mod spin;
 pub mod stats;
 pub mod store;
 pub mod study;

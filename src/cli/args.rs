@@ -4,6 +4,8 @@
 //! Nothing is interpreted here beyond the form of numbers, durations and
 //! shares; what needs the machine is resolved later.
 
+mod kernels;
+mod stored;
 mod topology;
 
 use std::path::PathBuf;
@@ -11,6 +13,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(super) use kernels::{BenchArgs, KernelArgs, RecipesArgs, ReproduceArgs, SplitChoice, Suite};
+pub(super) use stored::{ExportArgs, HistoryArgs, ShowArgs};
 pub(super) use topology::{TopologyAction, TopologyArgs};
 
 use super::values::{parse_count, parse_duration, parse_margin, parse_share, parse_whole};
@@ -136,6 +140,14 @@ is changed.")]
     Run(RunArgs),
     /// Compare the default with itself: this machine's noise floor
     Aa(Box<AaArgs>),
+    /// Measure built-in workloads over threads and placements: scaling, SMT
+    Bench(Box<BenchArgs>),
+    /// Run a built-in workload once
+    Kernel(KernelArgs),
+    /// List real programs as ready workloads for compare --recipe
+    Recipes(RecipesArgs),
+    /// Run the experiments of five field reports, here or on their machines
+    Reproduce(ReproduceArgs),
     /// List stored records, newest first
     History(HistoryArgs),
     /// Show a stored record
@@ -268,7 +280,9 @@ pub struct ExperimentArgs {
   pinwise compare --place os-default --place one-core --place spread*2 -- ./prog
   pinwise compare --command ./old --command ./new --fail-if-slower 2%
   pinwise compare --parameter threads=1,2,4 'prog -t {threads}'
+  pinwise compare --kernel 'fft --threads 2' --isa v1,native
   pinwise compare --metric 'regex:([0-9.]+) req/s higher' -- ./bench
+  pinwise compare --recipe redis --parameter places=together,split
   pinwise compare --machine sim:machine.toml --seed 1 -- prog
 
 Placements: os-default, compact, one-per-core, one-per-llc, one-per-numa,
@@ -288,6 +302,15 @@ pub struct CompareArgs {
     /// A command line as one arm; repeat for each
     #[arg(long = "command", value_name = "COMMAND", conflicts_with_all = ["line", "argv"], help_heading = "What is compared")]
     pub commands: Vec<String>,
+    /// A real program as a ready workload: a name of `pinwise recipes`, or a
+    /// file such as ./my.toml
+    #[arg(
+        long,
+        value_name = "RECIPE",
+        conflicts_with_all = ["commands", "line", "argv", "shell", "input", "output", "prepare", "cleanup"],
+        help_heading = "What is compared"
+    )]
+    pub recipe: Option<String>,
     /// Name of the command given at the same position
     #[arg(
         long = "name",
@@ -296,8 +319,20 @@ pub struct CompareArgs {
         help_heading = "What is compared"
     )]
     pub names: Vec<String>,
-    /// A parameter and its values, written {NAME} in the command:
-    /// threads=1,2,4 or size=1..8
+    /// A built-in workload with its options in place of a command, such as
+    /// 'fft --size 65536 --threads 2'; pinwise kernel --list shows them
+    #[arg(long, value_name = "KERNEL", conflicts_with_all = ["line", "argv", "commands", "parameters", "recipe"], help_heading = "What is compared")]
+    pub kernel: Option<String>,
+    /// Instruction sets of the kernel as arms: v1,v3,native or all
+    #[arg(
+        long,
+        value_name = "LIST",
+        requires = "kernel",
+        help_heading = "What is compared"
+    )]
+    pub isa: Option<String>,
+    /// A parameter and its values, written {NAME} in the command, or one of
+    /// the recipe: threads=1,2,4 or size=1..8
     #[arg(
         long = "parameter",
         short = 'P',
@@ -307,14 +342,10 @@ pub struct CompareArgs {
     pub parameters: Vec<String>,
     /// The figure to compare: wall, user, system, cpu, max-rss, cycles,
     /// instructions, or the program's own: 'regex:… higher|lower',
-    /// 'json:.path higher|lower'
-    #[arg(
-        long,
-        value_name = "METRIC",
-        default_value = "wall",
-        help_heading = "What is compared"
-    )]
-    pub metric: String,
+    /// 'json:.path higher|lower' [default: the recipe's; of a kernel its own
+    /// seconds; else wall]
+    #[arg(long, value_name = "METRIC", help_heading = "What is compared")]
+    pub metric: Option<String>,
     /// The arm that others are compared with, by name [default: os-default,
     /// else the first]
     #[arg(long, value_name = "ARM", help_heading = "What is compared")]
@@ -372,68 +403,6 @@ pub struct RunArgs {
     /// The command with its arguments
     #[arg(last = true, value_name = "COMMAND", required = true)]
     pub argv: Vec<String>,
-}
-
-/// `pinwise history`
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  pinwise history
-  pinwise history --limit 5 --format json
-
-`pinwise show ID` shows one of them again, `pinwise export ID` writes it in
-another format.")]
-pub struct HistoryArgs {
-    /// At most so many records
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = parse_count)]
-    pub limit: usize,
-}
-
-/// `pinwise show`
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  pinwise show last
-  pinwise show 20261121-2132 --format json")]
-pub struct ShowArgs {
-    /// The record's id, its beginning, or `last`
-    pub id: String,
-}
-
-/// `pinwise export`
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  pinwise export last --csv
-  pinwise export last --hyperfine -o runs.json")]
-pub struct ExportArgs {
-    /// The record's id, its beginning, or `last`
-    pub id: String,
-    /// The format.
-    #[command(flatten)]
-    pub format: ExportFormat,
-    /// Write to a file instead of standard output
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-}
-
-/// One of the export formats.
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "one flag per format, of which clap lets one through"
-)]
-pub struct ExportFormat {
-    /// The record itself
-    #[arg(long)]
-    pub json: bool,
-    /// One line per run
-    #[arg(long)]
-    pub csv: bool,
-    /// A table
-    #[arg(long)]
-    pub markdown: bool,
-    /// As hyperfine's --export-json
-    #[arg(long)]
-    pub hyperfine: bool,
 }
 
 /// `pinwise generate`

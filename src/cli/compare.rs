@@ -3,12 +3,13 @@
 use super::args::{AaArgs, CompareArgs, Global, ResultArgs};
 use super::terminal::Terminal;
 use super::watch::Watch;
-use super::{Exit, export, open_machine, open_store, plan};
+use super::{Exit, export, open_machine, open_store, plan, recipes};
 use crate::machine::linux::boot_id;
 use crate::machine::{Machine, MachineError};
 use crate::record::{Comparison, Stopped, TOPOLOGY_SCHEMA, TopologyRecord, VerdictKind};
 use crate::report;
 use crate::stats::verdict::percent;
+use crate::study::bench::builds;
 use crate::study::compare::{self, CompareError, Plan};
 use crate::study::noise;
 use crate::topology::Topology;
@@ -20,23 +21,49 @@ pub(super) fn compare(
 ) -> anyhow::Result<Exit> {
     let seed = plan::seed(&args.experiment.effort);
     export::check_writable(&args.experiment.results)?;
-    let mut machine = open_machine(global, seed, wants_counters(&args.metric))?;
+    let metric = args.metric.as_deref().unwrap_or_default();
+    let mut machine = open_machine(global, seed, wants_counters(metric))?;
+    match recipes::open(args, machine.as_mut(), terminal) {
+        Err(error) if is_interrupt(&error) => Ok(interrupted(terminal)),
+        Err(error) => Err(error),
+        Ok(recipe) => {
+            let exit = compared(
+                global,
+                args,
+                seed,
+                recipe.as_ref(),
+                machine.as_mut(),
+                terminal,
+            );
+            let folder = recipe.and_then(|recipe| recipe.close(machine.as_mut()));
+            // First whatever still runs, then what it may be writing to.
+            drop(machine);
+            drop(folder);
+            exit
+        }
+    }
+}
+
+fn interrupted(terminal: &Terminal) -> Exit {
+    terminal.warn("interrupted before the first run that counts; nothing was stored");
+    Exit::Interrupted
+}
+
+fn compared(
+    global: &Global,
+    args: &CompareArgs,
+    seed: u64,
+    recipe: Option<&recipes::Ready>,
+    machine: &mut dyn Machine,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
     let spec = machine.label();
     let known = |topology: &Topology| measured_before(global, topology, &spec);
-    let plan = match plan::compare(args, seed, machine.as_mut(), known, terminal) {
-        Err(error) if is_interrupt(&error) => {
-            terminal.warn("interrupted before the first run that counts; nothing was stored");
-            return Ok(Exit::Interrupted);
-        }
+    let plan = match plan::compare(args, seed, recipe, machine, known, terminal) {
+        Err(error) if is_interrupt(&error) => return Ok(interrupted(terminal)),
         planned => planned?,
     };
-    let (record, exit) = conduct(
-        global,
-        &plan,
-        machine.as_mut(),
-        &args.experiment.results,
-        terminal,
-    )?;
+    let (record, exit) = conduct(global, &plan, machine, &args.experiment.results, terminal)?;
     Ok(match exit {
         Exit::Done => gates(&record, args, terminal),
         other => other,
@@ -46,7 +73,11 @@ pub(super) fn compare(
 /// What `topology --measure` found on this machine since it booted: wirings of
 /// virtual machines change with a reboot or a migration. A store that cannot be
 /// read is told later, when the experiment is to be stored.
-fn measured_before(global: &Global, topology: &Topology, spec: &str) -> Option<TopologyRecord> {
+pub(super) fn measured_before(
+    global: &Global,
+    topology: &Topology,
+    spec: &str,
+) -> Option<TopologyRecord> {
     let host = match spec {
         "local" => topology.identity.hostname.as_deref().unwrap_or("unknown"),
         simulated => simulated,
@@ -105,7 +136,7 @@ fn is_interrupt(error: &anyhow::Error) -> bool {
 }
 
 /// Runs the plan; says whether the record could be stored.
-fn carry_out(
+pub(super) fn carry_out(
     global: &Global,
     plan: &Plan,
     machine: &mut dyn Machine,
@@ -124,11 +155,14 @@ fn carry_out(
             });
         }
     };
-    let record = if plan.study == "aa" {
+    let mut record = if plan.study == "aa" {
         noise::conclude(record)
     } else {
         record
     };
+    if plan.study == "compare" {
+        builds::tell(&mut record);
+    }
     let is_stored = watch.close(&record);
     Ok((record, is_stored))
 }

@@ -9,7 +9,7 @@ use super::Exit;
 use super::args::{ExportArgs, Global, ResultArgs};
 use super::history::needed_store;
 use super::terminal::Terminal;
-use crate::record::Comparison;
+use crate::record::{BENCH_SCHEMA, Bench, COMPARISON_SCHEMA, Comparison, TOPOLOGY_SCHEMA};
 use crate::report;
 
 pub(super) fn stored(
@@ -24,16 +24,22 @@ pub(super) fn stored(
         format if format.hyperfine => Form::Hyperfine,
         _ => Form::Json,
     };
-    let text = if stored.is_topology() {
-        if form != Form::Json {
-            bail!(
-                "record {} is a machine, not an experiment: --json only (pinwise show {0} --format svg draws it)",
-                stored.entry.id
-            );
-        }
-        format!("{}\n", serde_json::to_string(&stored.topology()?)?)
-    } else {
+    let text = if stored.is_of(COMPARISON_SCHEMA) {
         form.render(&stored.comparison()?)?
+    } else if form == Form::Json {
+        format!("{}\n", stored.body)
+    } else if stored.is_of(BENCH_SCHEMA) {
+        form.render_bench(&stored.kept(BENCH_SCHEMA)?)?
+    } else if stored.is_of(TOPOLOGY_SCHEMA) {
+        bail!(
+            "record {} is a machine, not an experiment: --json only (pinwise show {0} --format svg draws it)",
+            stored.entry.id
+        );
+    } else {
+        bail!(
+            "record {} has no runs of its own: --json only",
+            stored.entry.id
+        );
     };
     match &args.output {
         Some(path) => write_file(path, &text)?,
@@ -63,6 +69,25 @@ impl Form {
             }
         })
     }
+
+    fn render_bench(self, record: &Bench) -> anyhow::Result<String> {
+        match self {
+            Self::Json => Ok(format!("{}\n", serde_json::to_string(record)?)),
+            Self::Csv => Ok(report::bench_csv(record)?),
+            Self::Markdown | Self::Hyperfine => bail!(
+                "record {} is a bench of many comparisons: --json or --csv, or export a comparison of it (pinwise history)",
+                record.id
+            ),
+        }
+    }
+}
+
+/// Writes the files that a bench was asked for.
+pub(super) fn bench_results(record: &Bench, args: &ResultArgs) -> anyhow::Result<()> {
+    for (_, form, path) in asked_for(args) {
+        write_file(path, &form.render_bench(record)?)?;
+    }
+    Ok(())
 }
 
 /// Files that an experiment was asked for: option, form, path.

@@ -6,6 +6,7 @@ use serde_json::json;
 use super::args::{Format, Global, HistoryArgs, ShowArgs};
 use super::terminal::Terminal;
 use super::{Exit, open_store};
+use crate::record::{BENCH_SCHEMA, Bench, REPRODUCTION_SCHEMA, Reproduction, TOPOLOGY_SCHEMA};
 use crate::report::{self, Line};
 use crate::store::Store;
 
@@ -48,22 +49,40 @@ pub(super) fn history(
 
 pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     let stored = needed_store(global)?.load(&args.id)?;
-    if stored.is_topology() {
+    if stored.is_of(TOPOLOGY_SCHEMA) {
         let record = stored.topology()?;
         super::topology::show(&record.to_topology(), &record, terminal)?;
         return Ok(Exit::Done);
     }
-    let record = stored.comparison()?;
     if matches!(terminal.format(), Format::Svg | Format::Xml) {
         bail!(
             "--format svg and xml draw machines; {} is an experiment (text or json)",
             stored.entry.id
         );
     }
+    let palette = terminal.palette();
+    if stored.is_of(BENCH_SCHEMA) {
+        let record: Bench = stored.kept(BENCH_SCHEMA)?;
+        return print(&record, terminal, |r| report::bench(r, palette));
+    }
+    if stored.is_of(REPRODUCTION_SCHEMA) {
+        let record: Reproduction = stored.kept(REPRODUCTION_SCHEMA)?;
+        return print(&record, terminal, |r| report::reproduction(r, palette));
+    }
+    let record = stored.comparison()?;
+    print(&record, terminal, |r| report::comparison(r, palette))
+}
+
+/// As JSON, or as text.
+fn print<R: serde::Serialize>(
+    record: &R,
+    terminal: &Terminal,
+    text: impl FnOnce(&R) -> String,
+) -> anyhow::Result<Exit> {
     if terminal.is_json() {
-        terminal.print_json(&record)?;
+        terminal.print_json(record)?;
     } else {
-        terminal.print(&report::comparison(&record, terminal.palette()))?;
+        terminal.print(&text(record))?;
     }
     Ok(Exit::Done)
 }

@@ -4,14 +4,18 @@
 //! status is chosen here, once per command, and returned to `main`.
 
 mod args;
+mod bench;
 mod compare;
 mod exit;
 mod export;
 mod generate;
 mod history;
 mod host;
+mod kernel;
 mod plan;
 mod progress;
+mod recipes;
+mod reproduce;
 mod terminal;
 mod topology;
 mod values;
@@ -72,6 +76,12 @@ fn usage(error: &clap::Error) -> Exit {
         Terminal::plain().help(&Cli::command().render_help().to_string());
         return Exit::Error;
     }
+    Terminal::plain().error(&one_line(error));
+    Exit::Error
+}
+
+/// The parser's words in one line, its hint among them.
+fn one_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let parts: Vec<&str> = text
         .lines()
@@ -81,8 +91,7 @@ fn usage(error: &clap::Error) -> Exit {
         .collect();
     // What is missing or possible stands in lines of its own.
     let line = parts.join("; ").replace(":; ", ": ");
-    Terminal::plain().error(line.strip_prefix("error: ").unwrap_or(&line));
-    Exit::Error
+    line.strip_prefix("error: ").unwrap_or(&line).to_owned()
 }
 
 fn dispatch(cli: Cli, terminal: &Terminal) -> anyhow::Result<Exit> {
@@ -93,6 +102,10 @@ fn dispatch(cli: Cli, terminal: &Terminal) -> anyhow::Result<Exit> {
         Command::Run(args) => host::run(global, &args, terminal),
         Command::Compare(args) => compare::compare(global, &args, terminal),
         Command::Aa(args) => compare::aa(global, &args, terminal),
+        Command::Bench(args) => bench::bench(global, &args, terminal),
+        Command::Kernel(args) => kernel::kernel(global, &args, terminal),
+        Command::Recipes(args) => recipes::recipes(global, &args, terminal),
+        Command::Reproduce(args) => reproduce::reproduce(global, &args, terminal),
         Command::History(args) => history::history(global, &args, terminal),
         Command::Show(args) => history::show(global, &args, terminal),
         Command::Export(args) => export::stored(global, &args, terminal),
@@ -112,6 +125,13 @@ fn open_machine(
     let description = simulated(global)?;
     let machine = SimulatedMachine::open(description, seed).context("--machine")?;
     Ok(Box::new(machine))
+}
+
+/// This executable, whose kernels are started as commands.
+fn own_program() -> anyhow::Result<String> {
+    let path = std::env::current_exe().context("finding pinwise itself")?;
+    let text = path.to_str().map(str::to_owned);
+    text.with_context(|| format!("the path of pinwise is not UTF-8: {}", path.display()))
 }
 
 /// What stands behind `sim:`.

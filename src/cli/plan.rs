@@ -1,31 +1,31 @@
 //! From arguments to a plan: commands, placements and parameters become arms.
 
+mod candidates;
+mod kernel;
+mod surroundings;
+
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 
-use super::args::{AaArgs, CompareArgs, EffortArgs, ExperimentArgs, ScoreChoice, WorkloadArgs};
+use super::args::{AaArgs, CompareArgs, EffortArgs, ScoreChoice, WorkloadArgs};
+use super::recipes::Ready;
 use super::terminal::Terminal;
-use super::values::parse_variable;
 use crate::machine::linux::{random_seed, time_of_day};
 use crate::machine::{Machine, Output, Request};
 use crate::placement::{Placement, Realised, defaults, merge_equivalent};
 use crate::record::TopologyRecord;
 use crate::stats::confirm::Score;
-use crate::stats::verdict::count;
+use crate::study::bench::METRIC;
 use crate::study::compare::{ArmPlan, Plan, RunFailure, Tuning};
 use crate::study::probe::advised;
 use crate::topology::Topology;
-use crate::workload::{Command, Metric, SuccessRule, Sweep, Workload};
+use crate::workload::{Metric, Workload};
+use candidates::{Candidate, candidates, one_command, warn_of_shell_characters};
+use surroundings::{with_options, workload};
 
 /// Runs per arm stand in for a budget: then time is unlimited.
 const DEFAULT_BUDGET_S: u64 = 60;
-
-/// A named command.
-struct Candidate {
-    name: Option<String>,
-    command: Command,
-}
 
 /// The seed to use: the one given, or a new one.
 pub(super) fn seed(effort: &EffortArgs) -> u64 {
@@ -37,30 +37,36 @@ pub(super) fn seed(effort: &EffortArgs) -> u64 {
 pub(super) fn compare(
     args: &CompareArgs,
     seed: u64,
+    recipe: Option<&Ready>,
     machine: &mut dyn Machine,
-    known: impl FnOnce(&Topology) -> Option<TopologyRecord>,
+    known: impl Fn(&Topology) -> Option<TopologyRecord>,
     terminal: &Terminal,
 ) -> anyhow::Result<Plan> {
-    let metric: Metric = args.metric.parse().context("--metric")?;
-    let output = output(&args.experiment.workload, &metric)?;
-    let candidates = candidates(args)?;
-    for candidate in &candidates {
-        warn_of_shell_characters(&candidate.command, &args.experiment.workload, terminal);
-    }
+    let kernel = kernel::asked(args, !machine.is_simulated())?;
+    let metric: Metric = match (&args.metric, recipe) {
+        (Some(text), _) => text.parse().context("--metric")?,
+        (None, Some(recipe)) => recipe.metric.clone(),
+        (None, None) if kernel.is_some() => METRIC.parse()?,
+        (None, None) => Metric::Wall,
+    };
+    let (candidates, workloads) = what_runs(args, recipe, kernel.as_ref(), terminal)?;
+    let output = match workloads.iter().any(|w| w.expect.is_some()) {
+        true => Output::Keep,
+        false => output(&args.experiment.workload, &metric)?,
+    };
     let (topology, warnings) = machine.topology()?;
     for warning in warnings {
         terminal.note(&warning);
     }
-    let workloads: Vec<Workload> = candidates
-        .iter()
-        .map(|candidate| workload(&candidate.command, &args.experiment.workload))
-        .collect::<anyhow::Result<_>>()?;
     let wanted = if !args.places.is_empty() {
         named_placements(args)?
     } else if candidates.len() > 1 {
         vec![Placement::os_default()]
     } else {
-        let threads = count_threads(&workloads[0], &topology, machine)?;
+        let threads = match &kernel {
+            Some(kernel) => Some(kernel.threads()),
+            None => count_threads(&workloads[0], &topology, machine)?,
+        };
         chosen_placements(threads, &topology, known(&topology).as_ref(), terminal)
     };
     let placements = realised(&wanted, &topology, terminal)?;
@@ -70,10 +76,16 @@ pub(super) fn compare(
         arms.push(placebo(&arms[baseline]));
         make_unique(&mut arms);
     }
+    let found = match &kernel {
+        Some(kernel) => kernel.look(&topology, known(&topology).as_ref(), machine)?,
+        None => None,
+    };
     Ok(Plan {
+        known: found.into_iter().collect(),
         placebo: args.placebo.then(|| arms.len() - 1),
         arms,
         baseline,
+        unit: unit(args, recipe),
         metric,
         tuning: tuning(&args.experiment.effort),
         seed,
@@ -81,6 +93,46 @@ pub(super) fn compare(
         tags: args.experiment.results.tags.clone(),
         ..named()
     })
+}
+
+/// The unit of the recipe's figure, where that is what is compared.
+fn unit(args: &CompareArgs, recipe: Option<&Ready>) -> String {
+    let recipe = recipe.filter(|_| args.metric.is_none());
+    recipe.map_or(String::new(), |recipe| recipe.unit.clone())
+}
+
+/// The commands to compare, with their surroundings.
+fn what_runs(
+    args: &CompareArgs,
+    recipe: Option<&Ready>,
+    kernel: Option<&kernel::Asked>,
+    terminal: &Terminal,
+) -> anyhow::Result<(Vec<Candidate>, Vec<Workload>)> {
+    let options = &args.experiment.workload;
+    if let Some(recipe) = recipe {
+        let all = recipe.workloads.iter();
+        return all
+            .map(|(name, workload)| {
+                let candidate = Candidate {
+                    name: name.clone(),
+                    command: workload.command.clone(),
+                };
+                Ok((candidate, with_options(workload, options)?))
+            })
+            .collect();
+    }
+    let candidates = match kernel {
+        Some(kernel) => kernel.candidates()?,
+        None => candidates(args)?,
+    };
+    for candidate in &candidates {
+        warn_of_shell_characters(&candidate.command, options, terminal);
+    }
+    let workloads = candidates
+        .iter()
+        .map(|candidate| workload(&candidate.command, options))
+        .collect::<anyhow::Result<_>>()?;
+    Ok((candidates, workloads))
 }
 
 /// Resolves `aa`'s arguments: one command at one place under several labels.
@@ -146,7 +198,7 @@ pub(super) fn name_and_time() -> (String, String) {
     (id, started)
 }
 
-fn tuning(effort: &EffortArgs) -> Tuning {
+pub(super) fn tuning(effort: &EffortArgs) -> Tuning {
     let defaults = Tuning::default();
     let default_budget = effort
         .max_runs
@@ -164,155 +216,6 @@ fn tuning(effort: &EffortArgs) -> Tuning {
         },
         ..defaults
     }
-}
-
-fn parse_line(line: &str, args: &WorkloadArgs) -> anyhow::Result<Command> {
-    let command = match &args.shell {
-        Some(shell) => Command::in_shell(shell, line),
-        None => Command::from_line(line),
-    };
-    Ok(command?)
-}
-
-fn one_command(args: &ExperimentArgs) -> anyhow::Result<Command> {
-    match (&args.line, args.argv.as_slice()) {
-        (Some(line), _) => parse_line(line, &args.workload),
-        (None, []) => {
-            bail!("there is no command; write it last, after --, as in: -- ./prog")
-        }
-        (None, argv) if args.workload.shell.is_some() => {
-            parse_line(&argv.join(" "), &args.workload)
-        }
-        (None, argv) => Ok(Command::from_argv(argv.to_vec())?),
-    }
-}
-
-fn candidates(args: &CompareArgs) -> anyhow::Result<Vec<Candidate>> {
-    let sweeps: Vec<Sweep> = args
-        .parameters
-        .iter()
-        .map(|text| text.parse().context("--parameter"))
-        .collect::<anyhow::Result<_>>()?;
-    check_names(&args.names, args.commands.len())?;
-    let mut lines: Vec<(Option<String>, String)> = args
-        .commands
-        .iter()
-        .enumerate()
-        .map(|(index, line)| (args.names.get(index).cloned(), line.clone()))
-        .collect();
-    if lines.is_empty() && sweeps.is_empty() {
-        let command = one_command(&args.experiment)?;
-        return Ok(vec![Candidate {
-            name: None,
-            command,
-        }]);
-    }
-    if lines.is_empty() {
-        let line = match &args.experiment.line {
-            Some(line) => line.clone(),
-            None if args.experiment.argv.is_empty() => {
-                bail!("--parameter needs a command that uses it")
-            }
-            None => shell_words::join(&args.experiment.argv),
-        };
-        lines.push((None, line));
-    }
-    let mut candidates = Vec::new();
-    for (name, line) in &lines {
-        for (choice, line) in Sweep::expand(&sweeps, line).context("--parameter")? {
-            let label = match (name, choice.is_empty(), lines.len()) {
-                (Some(name), true, _) => name.clone(),
-                (Some(name), false, _) => format!("{name} {choice}"),
-                (None, false, 1) => choice,
-                (None, _, _) => line.clone(),
-            };
-            candidates.push(Candidate {
-                name: Some(label),
-                command: parse_line(&line, &args.experiment.workload)?,
-            });
-        }
-    }
-    Ok(candidates)
-}
-
-fn check_names(names: &[String], commands: usize) -> anyhow::Result<()> {
-    if names.len() > commands {
-        bail!(
-            "{} for {}: --name names the --command at the same position",
-            count(names.len(), "name"),
-            count(commands, "command")
-        );
-    }
-    for (index, name) in names.iter().enumerate() {
-        if names[..index].contains(name) {
-            bail!("--name '{name}' stands twice; every arm needs a name of its own");
-        }
-    }
-    Ok(())
-}
-
-fn warn_of_shell_characters(command: &Command, args: &WorkloadArgs, terminal: &Terminal) {
-    if args.shell.is_none()
-        && let Some(mark) = command.shell_characters()
-    {
-        terminal.warn(&format!(
-            "'{mark}' is passed to {} as it is; for a shell to act on it, add --shell",
-            command.program()
-        ));
-    }
-}
-
-fn workload(command: &Command, args: &WorkloadArgs) -> anyhow::Result<Workload> {
-    let helper = |option: &str, line: &Option<String>| -> anyhow::Result<Option<Command>> {
-        let parse = |line: &String| parse_line(line, args).with_context(|| option.to_owned());
-        line.as_ref().map(parse).transpose()
-    };
-    let mut environment = Vec::new();
-    for text in &args.environment {
-        let variable =
-            parse_variable(text).with_context(|| format!("--env '{text}' is not NAME=VALUE"))?;
-        environment.push(variable);
-    }
-    if let Some(threads) = args.threads_env {
-        environment.extend(thread_variables(threads)?);
-    }
-    Ok(Workload {
-        prepare: helper("--prepare", &args.prepare)?,
-        cleanup: helper("--cleanup", &args.cleanup)?,
-        input: args.input.clone(),
-        environment,
-        timeout: args.timeout,
-        success: if args.ignore_failure {
-            SuccessRule::AnyStatus
-        } else {
-            SuccessRule::Zero
-        },
-        ..Workload::new(command.clone())
-    })
-}
-
-/// What tells the usual runtimes how many threads to start.
-fn thread_variables(threads: usize) -> anyhow::Result<Vec<(String, String)>> {
-    if threads == 0 {
-        bail!("--threads-env must be at least 1");
-    }
-    let names = [
-        "OMP_NUM_THREADS",
-        "GOMAXPROCS",
-        "RAYON_NUM_THREADS",
-        "TOKIO_WORKER_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "MKL_NUM_THREADS",
-    ];
-    let mut variables: Vec<(String, String)> = names
-        .iter()
-        .map(|name| ((*name).to_owned(), threads.to_string()))
-        .collect();
-    variables.push((
-        "JAVA_TOOL_OPTIONS".to_owned(),
-        format!("-XX:ActiveProcessorCount={threads}"),
-    ));
-    Ok(variables)
 }
 
 fn named_placements(args: &CompareArgs) -> anyhow::Result<Vec<Placement>> {

@@ -54,6 +54,34 @@ pub(super) fn parse_whole<T: FromStr>(text: &str) -> Result<T, String> {
         .map_err(|_| "write a whole number, not below 0".to_owned())
 }
 
+/// Reads `1000000`, `64KiB`, `1GiB` or `34MB` (units of 1024 with an i or
+/// without a B, of 1000 else).
+pub(super) fn parse_number_or_bytes(text: &str) -> Result<u64, String> {
+    let bad = || "write a number or a size such as 64KiB, 1GiB or 34MB".to_owned();
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().map_err(|_| bad())?;
+    let exponent = match unit.chars().next().map(|c| c.to_ascii_uppercase()) {
+        None => return Ok(number),
+        Some('K') => 1,
+        Some('M') => 2,
+        Some('G') => 3,
+        Some('T') => 4,
+        Some(_) => return Err(bad()),
+    };
+    let base: u64 = match &unit[1..] {
+        "" | "i" | "iB" => 1024,
+        "B" => 1000,
+        _ => return Err(bad()),
+    };
+    let scale = base.pow(exponent);
+    number
+        .checked_mul(scale)
+        .ok_or_else(|| format!("{text} is too large"))
+}
+
 /// Reads `NAME=VALUE`.
 pub(super) fn parse_variable(text: &str) -> Option<(String, String)> {
     let (name, value) = text.split_once('=')?;
@@ -100,6 +128,28 @@ mod tests {
     }
 
     #[test]
+    fn sizes() {
+        let size = parse_number_or_bytes;
+        assert_eq!(size("1048576"), Ok(1 << 20));
+        assert_eq!(size("64KiB"), Ok(64 << 10));
+        assert_eq!(size("64k"), Ok(64 << 10));
+        assert_eq!(size("34MB"), Ok(34_000_000));
+        for bad in [
+            "",
+            "x",
+            "-1",
+            "1X",
+            "1KiBB",
+            "1.5M",
+            "99999999999G",
+            "K",
+            "1é",
+        ] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
     fn times() {
         assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(parse_duration("1h30m"), Ok(Duration::from_secs(5400)));
@@ -114,6 +164,7 @@ mod tests {
             let _ = parse_duration(&text);
             let _ = parse_share(&text);
             let _ = parse_variable(&text);
+            let _ = parse_number_or_bytes(&text);
             let _ = (parse_margin(&text), parse_whole::<usize>(&text));
         }
 

@@ -1,12 +1,6 @@
-//! Probe loops: code that is timed, and nothing that judges what it took.
+//! Code that is timed: the loops of probes, and the built-in workloads.
 //!
-//! Hand-written assembly lives here. Nothing here knows topologies, machines
-//! or statistics, starts threads or allocates memory: a loop is given what it
-//! works on and returns what the clock said.
+//! Nothing here knows topologies, machines or statistics.
 
-pub mod chase;
-pub mod clock;
-pub mod laps;
-pub mod line;
-pub mod spin;
-pub mod stream;
+pub mod loops;
+pub mod work;

@@ -15,7 +15,8 @@ pub struct Comparison {
     pub schema: String,
     /// Name under which it is stored.
     pub id: String,
-    /// `compare`, or `aa` where all arms are the same on purpose.
+    /// `compare`, `aa` where all arms are the same on purpose, or `bench` for
+    /// a part of one.
     pub study: String,
     /// Version of pinwise that wrote it.
     pub pinwise_version: String,
@@ -70,6 +71,18 @@ pub struct HostRecord {
     pub shape_hash: String,
 }
 
+impl HostRecord {
+    /// The name of the machine.
+    #[must_use]
+    pub fn name(&self) -> String {
+        if self.simulated {
+            return self.machine_spec.clone();
+        }
+        let name = self.machine.hostname.as_deref();
+        name.unwrap_or("unknown").to_owned()
+    }
+}
+
 /// The figure that is compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MetricRecord {
@@ -115,6 +128,15 @@ pub struct WorkloadRecord {
     pub cleanup: Option<String>,
     /// Time-out, seconds.
     pub timeout_s: Option<f64>,
+    /// The recipe it was made from.
+    #[serde(default)]
+    pub recipe: Option<String>,
+    /// Run after every run that succeeded: its failure makes the run fail.
+    #[serde(default)]
+    pub verify: Option<String>,
+    /// Regular expression that the output had to hold.
+    #[serde(default)]
+    pub expect: Option<String>,
 }
 
 /// One thing that is compared.
@@ -306,6 +328,20 @@ pub struct ContrastRecord {
     pub totals: Option<TotalsRecord>,
     /// Does the answer differ between quiet and loaded times?
     pub depends_on_load: bool,
+    /// Spread of the arm's runs around their local level over that of the
+    /// baseline's: below 1 repeats better. `null` with too few blocks.
+    #[serde(default)]
+    pub spread_ratio: Option<f64>,
+    /// Lower end of its interval; `null` where the runs allow none.
+    #[serde(default)]
+    pub spread_low: Option<f64>,
+    /// Upper end.
+    #[serde(default)]
+    pub spread_high: Option<f64>,
+    /// p-value adjusted for the arms: at most `plan.alpha` exactly where the
+    /// interval excludes 1.
+    #[serde(default)]
+    pub spread_p_adjusted: Option<f64>,
 }
 
 /// Ratios of the mean and of the 90th percentile.
@@ -342,6 +378,10 @@ pub struct VerdictRecord {
     pub advice: String,
     /// What it is conditional on.
     pub condition: String,
+    /// An arm that is as good and repeats better, in words; `null` without
+    /// one.
+    #[serde(default)]
+    pub steadiness: Option<String>,
 }
 
 /// Why a comparison ended.
@@ -364,10 +404,19 @@ impl Comparison {
     /// What it is about, in a few words: the command, or the commands.
     #[must_use]
     pub fn title(&self) -> String {
+        if let ("bench", Some(kernel)) = (
+            self.study.as_str(),
+            self.arms.first().and_then(|arm| arm.command.get(2)),
+        ) {
+            return format!("part of a bench: {kernel}");
+        }
         let mut commands: Vec<String> = self
             .arms
             .iter()
-            .map(|arm| shell_words::join(&arm.command))
+            .map(|arm| match &arm.workload.recipe {
+                Some(recipe) => format!("recipe {recipe}"),
+                None => shell_words::join(&arm.command),
+            })
             .collect();
         commands.dedup();
         let shown = commands.join(" | ");
@@ -380,11 +429,7 @@ impl Comparison {
     /// The name of the machine it ran on.
     #[must_use]
     pub fn host_name(&self) -> String {
-        if self.host.simulated {
-            return self.host.machine_spec.clone();
-        }
-        let name = self.host.machine.hostname.as_deref();
-        name.unwrap_or("unknown").to_owned()
+        self.host.name()
     }
 
     /// Gives an unfinished record the runs that were stored one by one: runs

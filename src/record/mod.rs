@@ -5,13 +5,20 @@
 //! these types and nothing else, so that text, JSON, CSV and pages agree.
 //! `docs/records.md` describes them field by field.
 
+mod bench;
 mod comparison;
 mod diff;
 mod finding;
+mod kernel;
 mod measured;
+mod recipe;
 mod replay;
+mod reproduction;
 mod topology;
 
+pub use bench::{
+    BENCH_SCHEMA, Bench, BenchCell, BenchKernel, GroupScore, Question, SmtRecord, SmtState,
+};
 pub use comparison::{
     Arm, COMPARISON_SCHEMA, Comparison, ContrastRecord, Estimate, HostRecord, MetricReading,
     MetricRecord, Phase, PlacementRecord, PlanRecord, RunRecord, Spread, Stopped, TotalsRecord,
@@ -19,17 +26,94 @@ pub use comparison::{
 };
 pub use diff::{Difference, TOPOLOGY_DIFF_SCHEMA, TopologyDiff};
 pub use finding::{DOCTOR_SCHEMA, Doctor, Finding, Severity};
+pub use kernel::{KERNEL_SCHEMA, KernelRecord};
 pub use measured::{
     Agreement, BandwidthRecord, ClockRecord, Contradiction, DriftPair, DriftRecord, DriftState,
     EffortRecord, HomeLatency, LadderPoint, LadderRecord, LevelVerdict, LoadedLatencyRecord,
     Measured, MeasuredLevel, Median, Modes, PairRecord, PauseRecord, PlateauRecord,
     SchedulingRecord, SurveyRecord,
 };
+pub use recipe::{RecipeEntry, RecipeList, RecipeMissing, RecipeParameter};
 pub use replay::{REPLAY_SCHEMA, ReplayRecord};
+pub use reproduction::{
+    ClaimCounts, ClaimRecord, ClaimVerdict, ExperimentRecord, REPRODUCTION_SCHEMA, ReportRecord,
+    Reproduction,
+};
 pub use topology::{
     CacheRecord, CountsRecord, CpuRecord, KindRecord, MachineRecord, NodeRecord, QuotaRecord,
     RestrictionRecord, TOPOLOGY_SCHEMA, TopologyRecord,
 };
+
+/// A record that is stored whole, and what its line of the history says.
+pub trait Keepsake {
+    /// Its line.
+    fn line(&self) -> KeepsakeLine;
+}
+
+/// What the history says of a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeepsakeLine {
+    /// Its name.
+    pub id: String,
+    /// Its schema.
+    pub schema: String,
+    /// When, RFC 3339; the history goes by it.
+    pub time: String,
+    /// Where it was made.
+    pub host: String,
+    /// What it is about.
+    pub title: String,
+    /// What came out, in words.
+    pub verdict: String,
+    /// Did it end?
+    pub is_complete: bool,
+}
+
+impl Keepsake for TopologyRecord {
+    fn line(&self) -> KeepsakeLine {
+        let survey = self.measured.as_ref().map(|m| m.survey.clone());
+        let survey = survey.unwrap_or_default();
+        KeepsakeLine {
+            id: survey.id,
+            schema: self.schema.clone(),
+            time: survey.started,
+            host: self.host_name(),
+            title: "topology --measure".to_owned(),
+            verdict: self.summary(),
+            is_complete: true,
+        }
+    }
+}
+
+impl Keepsake for Reproduction {
+    fn line(&self) -> KeepsakeLine {
+        KeepsakeLine {
+            id: self.id.clone(),
+            schema: self.schema.clone(),
+            time: self.started.clone(),
+            host: self.host.clone(),
+            title: self.title(),
+            verdict: self.verdict(),
+            is_complete: true,
+        }
+    }
+}
+
+/// It stands after the comparisons that it is made of, which were begun after
+/// it: the newest record is what was asked for.
+impl Keepsake for Bench {
+    fn line(&self) -> KeepsakeLine {
+        KeepsakeLine {
+            id: self.id.clone(),
+            schema: self.schema.clone(),
+            time: self.ended.clone(),
+            host: self.host_name(),
+            title: self.title(),
+            verdict: self.conclusions.first().cloned().unwrap_or_default(),
+            is_complete: self.stopped.is_some(),
+        }
+    }
+}
 
 /// What stands in the `schema` field of any record.
 #[derive(Debug, Clone, PartialEq, Eq)]

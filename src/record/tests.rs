@@ -78,6 +78,9 @@ fn any_arm() -> impl Strategy<Value = Arm> {
                 prepare: texts.get(1).cloned(),
                 cleanup: None,
                 timeout_s: figure,
+                recipe: texts.first().cloned(),
+                verify: None,
+                expect: texts.get(1).cloned(),
             },
             placement: PlacementRecord {
                 name: name.clone(),
@@ -150,6 +153,7 @@ fn any_comparison() -> impl Strategy<Value = Comparison> {
                     sentence: sentence.clone(),
                     advice: advice.clone(),
                     condition: String::new(),
+                    steadiness: Some(sentence.clone()),
                 },
                 findings: vec![
                     Finding::new("drift", Severity::Warning, sentence, advice)
@@ -199,6 +203,10 @@ fn contrast(arm: &Arm, figures: &[f64]) -> ContrastRecord {
             p90_ratio: figures[5],
         }),
         depends_on_load: true,
+        spread_ratio: Some(figures[0]),
+        spread_low: Some(figures[1]),
+        spread_high: None,
+        spread_p_adjusted: Some(figures[2]),
     }
 }
 

@@ -109,7 +109,8 @@ fn row(record: &Comparison, arm: &Arm) -> Vec<String> {
 /// The verdict in the metric's words, as its sentence has it.
 pub(super) fn verdict_word<'a>(record: &Comparison, contrast: &'a ContrastRecord) -> &'a str {
     let name = record.metric.name.as_str();
-    let is_own = name.starts_with("regex:") || name.starts_with("json:");
+    let is_own =
+        name.starts_with("regex:") || (name.starts_with("json:") && record.metric.unit != "s");
     match contrast.verdict.as_str() {
         "faster" if name == "max-rss" => "smaller",
         "slower" if name == "max-rss" => "larger",
@@ -143,6 +144,12 @@ fn verdict(record: &Comparison, palette: Palette) -> String {
     if !record.verdict.advice.is_empty() {
         text.push_str(&advice(&record.verdict.advice));
         text.push('\n');
+    }
+    if let Some(steadiness) = &record.verdict.steadiness {
+        text.push_str(&format!(
+            "{}\n",
+            paragraph("", "", &style::visible(steadiness))
+        ));
     }
     text
 }
@@ -217,7 +224,7 @@ fn method(record: &Comparison) -> String {
         String::new()
     };
     let line = format!(
-        "{blocks} of {runs} in random order (seed {}){screening}, {} warm-up, {spent}; {stopped}. False claims over all arms and looks: at most {:.0} %. {} Record {id}.",
+        "{blocks} of {runs} in random order (seed {}){screening}, {} warm-up, {spent}; {stopped}. False claims over all arms and looks: at most {:.0} %, of speed and of spread each. {} Record {id}.",
         record.seed,
         record.plan.warmup_blocks,
         100.0 * record.plan.alpha,

@@ -6,27 +6,35 @@
 //! columns, is understandable without colour, and shows strings from commands
 //! and hosts with control characters made visible: they are hostile input.
 
+mod bench;
 mod comparison;
 mod diff;
 mod doctor;
 mod export;
 mod history;
+mod kernel;
 mod markup;
 mod matrix;
 mod measured;
 mod placement;
+mod recipes;
+mod reproduction;
 mod style;
 mod svg;
 mod topology;
 mod wiring;
 mod xml;
 
+pub use bench::{bench, bench_csv};
 pub use comparison::comparison;
 pub use diff::topology_diff;
 pub use doctor::doctor;
 pub use export::{csv, hyperfine, markdown};
 pub use history::{Line, history};
+pub use kernel::{KernelRow, kernel, kernels};
 pub use placement::explain;
+pub use recipes::recipes;
+pub use reproduction::{ReportRow, reports, reproduction};
 pub use style::{Palette, visible};
 pub use svg::topology_svg;
 pub use topology::topology;

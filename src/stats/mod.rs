@@ -14,6 +14,7 @@
 //! * [`confirm`]: several arms against a baseline at one family-wise level;
 //! * [`halving`]: screening many arms down to a few;
 //! * [`verdict`]: faster, slower, same, undecided, and what to do;
+//! * [`steadiness`]: which arm's runs spread less;
 //! * [`describe`], [`diagnose`]: spread, drift, outliers, position effects;
 //! * [`welch`]: what other tools would have concluded.
 //!
@@ -29,6 +30,7 @@ pub mod normal;
 pub mod paired;
 pub mod sequential;
 pub mod signflip;
+pub mod steadiness;
 pub mod verdict;
 pub mod weights;
 pub mod welch;

@@ -158,11 +158,11 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Is this a machine, and no experiment?
+    /// Is this a record of this schema, of whatever version?
     #[must_use]
-    pub fn is_topology(&self) -> bool {
-        crate::record::SchemaName::parse(&self.entry.schema).map(|s| s.name)
-            == crate::record::SchemaName::parse(TOPOLOGY_SCHEMA).map(|s| s.name)
+    pub fn is_of(&self, schema: &str) -> bool {
+        let name = |text| crate::record::SchemaName::parse(text).map(|s| s.name.to_owned());
+        name(&self.entry.schema) == name(schema)
     }
 
     /// The machine that this is.
@@ -170,7 +170,18 @@ impl Stored {
     /// # Errors
     /// [`StoreError::Record`] where it is damaged, newer or no machine.
     pub fn topology(&self) -> Result<TopologyRecord, StoreError> {
-        crate::record::read(&self.body, TOPOLOGY_SCHEMA).map_err(|reason| StoreError::Record {
+        self.kept(TOPOLOGY_SCHEMA)
+    }
+
+    /// The record of this schema that this is.
+    ///
+    /// # Errors
+    /// [`StoreError::Record`] where it is damaged, newer or another.
+    pub fn kept<T: serde::de::DeserializeOwned>(
+        &self,
+        schema: &'static str,
+    ) -> Result<T, StoreError> {
+        crate::record::read(&self.body, schema).map_err(|reason| StoreError::Record {
             id: self.entry.id.clone(),
             reason,
         })

@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, params};
 
 use super::journal::{self, Journal, Orphan};
 use super::{Entry, StoreError, Stored};
-use crate::record::{Comparison, RunRecord, TopologyRecord};
+use crate::record::{Comparison, Keepsake, RunRecord};
 
 /// How long to wait for another process's lock.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -92,25 +92,32 @@ impl Store {
         Ok(())
     }
 
-    /// Writes a machine that was measured.
+    /// Writes a record, in place of what was kept of it before.
     ///
     /// # Errors
     /// [`StoreError`] where it cannot be written.
-    pub fn keep(&mut self, record: &TopologyRecord) -> Result<(), StoreError> {
-        let survey = record.measured.as_ref().map(|m| m.survey.clone());
-        let survey = survey.unwrap_or_default();
+    pub fn keep(&mut self, record: &(impl Keepsake + serde::Serialize)) -> Result<(), StoreError> {
+        let line = record.line();
         let body = serde_json::to_string(record).unwrap_or_default();
         let row = params![
-            survey.id,
-            record.schema,
-            survey.started,
-            record.host_name(),
-            "topology --measure",
-            record.summary(),
-            true,
+            line.id,
+            line.schema,
+            line.time,
+            line.host,
+            line.title,
+            line.verdict,
+            line.is_complete,
             body
         ];
-        self.write_row(row).map_err(|error| self.explain(&error))
+        self.replace_row(&line.id, row)
+            .map_err(|error| self.explain(&error))
+    }
+
+    fn replace_row(&self, id: &str, row: &[&dyn rusqlite::ToSql]) -> rusqlite::Result<()> {
+        let transaction = self.connection.unchecked_transaction()?;
+        transaction.execute("DELETE FROM record WHERE id = ?1", [id])?;
+        self.write_row(row)?;
+        transaction.commit()
     }
 
     /// The newest complete record of this schema and host.

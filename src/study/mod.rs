@@ -1,6 +1,8 @@
 //! Experiments: plans driven over a machine into records.
 
+pub mod bench;
 pub mod compare;
 pub mod doctor;
 pub mod noise;
 pub mod probe;
+pub mod reproduce;

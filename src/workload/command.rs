@@ -182,17 +182,32 @@ impl Sweep {
     /// [`SweepError::Twice`] where two have one name,
     /// [`SweepError::TooMany`] where the combinations are too many.
     pub fn expand(sweeps: &[Self], line: &str) -> Result<Vec<(String, String)>, SweepError> {
+        let is_unused = |sweep: &&Self| !line.contains(&format!("{{{}}}", sweep.name));
+        if let Some(sweep) = sweeps.iter().find(is_unused) {
+            return Err(SweepError::Unused {
+                name: sweep.name.clone(),
+                command: line.to_owned(),
+            });
+        }
+        let choices = Self::combinations(sweeps)?;
+        let labelled = choices.iter().map(|choice| {
+            let parts: Vec<String> = choice.iter().map(|(n, v)| format!("{n}={v}")).collect();
+            (parts.join(","), fill(line, choice))
+        });
+        Ok(labelled.collect())
+    }
+
+    /// All combinations of the parameters' values, by name; one empty
+    /// combination where there are no parameters.
+    ///
+    /// # Errors
+    /// [`SweepError::Twice`] where two have one name,
+    /// [`SweepError::TooMany`] where the combinations are too many.
+    pub fn combinations(sweeps: &[Self]) -> Result<Vec<Vec<(&str, &str)>>, SweepError> {
         let mut choices: Vec<Vec<(&str, &str)>> = vec![Vec::new()];
         for (index, sweep) in sweeps.iter().enumerate() {
             if sweeps[..index].iter().any(|other| other.name == sweep.name) {
                 return Err(SweepError::Twice(sweep.name.clone()));
-            }
-            let mark = format!("{{{}}}", sweep.name);
-            if !line.contains(&mark) {
-                return Err(SweepError::Unused {
-                    name: sweep.name.clone(),
-                    command: line.to_owned(),
-                });
             }
             if choices.len().saturating_mul(sweep.values.len()) > MOST_COMMANDS {
                 return Err(SweepError::TooMany);
@@ -207,17 +222,13 @@ impl Sweep {
                 })
                 .collect();
         }
-        let labelled = choices.iter().map(|choice| {
-            let parts: Vec<String> = choice.iter().map(|(n, v)| format!("{n}={v}")).collect();
-            (parts.join(","), fill(line, choice))
-        });
-        Ok(labelled.collect())
+        Ok(choices)
     }
 }
 
 /// Puts values in place of their marks, all in one pass: a value that looks
 /// like a mark is text, so that values cannot multiply each other.
-fn fill(line: &str, choice: &[(&str, &str)]) -> String {
+pub(super) fn fill(line: &str, choice: &[(&str, &str)]) -> String {
     let mut filled = String::new();
     let mut rest = line;
     while let Some((before, after)) = rest.split_once('{') {

@@ -157,10 +157,21 @@ impl Metric {
         }
     }
 
+    /// Is it a time? A program's own figure is one where its name says so.
+    #[must_use]
+    pub fn is_time(&self) -> bool {
+        match self {
+            Self::Wall | Self::User | Self::System | Self::Cpu => true,
+            Self::Json(path, Better::Lower) => path.text.ends_with("seconds"),
+            _ => false,
+        }
+    }
+
     /// Unit of the value, empty where the program defines it.
     #[must_use]
-    pub const fn unit(&self) -> &'static str {
+    pub fn unit(&self) -> &'static str {
         match self {
+            Self::Json(..) if self.is_time() => "s",
             Self::Wall | Self::User | Self::System | Self::Cpu => "s",
             Self::MaxRss => "bytes",
             Self::Cycles => "cycles",

@@ -5,12 +5,16 @@
 
 mod command;
 mod metric;
+mod pattern;
+mod recipe;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub use command::{Command, CommandError, Sweep, SweepError};
 pub use metric::{Better, Measured, Metric, MetricError, Reading};
+pub use pattern::Pattern;
+pub use recipe::{ChoiceError, Chosen, Parameter, Program, Recipe, RecipeError};
 
 /// Which ways of ending count as success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,6 +35,13 @@ pub struct Workload {
     pub prepare: Option<Command>,
     /// Run after every run, unmeasured and unplaced.
     pub cleanup: Option<Command>,
+    /// Run after every run that succeeded, unmeasured and unplaced: where it
+    /// fails, the run's output was wrong and the run does not count.
+    pub verify: Option<Command>,
+    /// What the output must hold for the run to count; it is then kept.
+    pub expect: Option<Pattern>,
+    /// The recipe that it was made from.
+    pub recipe: Option<String>,
     /// Standard input; `None` for nothing.
     pub input: Option<PathBuf>,
     /// Added to the inherited environment.
@@ -49,6 +60,9 @@ impl Workload {
             command,
             prepare: None,
             cleanup: None,
+            verify: None,
+            expect: None,
+            recipe: None,
             input: None,
             environment: Vec::new(),
             timeout: None,

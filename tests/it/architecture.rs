@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use crate::support::root;
 
 /// What each module may use of the others.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("topology", &[]),
     ("workload", &[]),
     ("stats", &[]),
     ("placement", &["topology"]),
+    ("spin", &[]),
     ("record", &["topology", "workload", "stats", "placement"]),
     ("kernels", &[]),
     (
@@ -26,6 +27,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "workload",
             "stats",
             "placement",
+            "spin",
             "record",
             "machine",
             "kernels",
@@ -43,6 +45,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "stats",
             "placement",
             "record",
+            "kernels",
             "machine",
             "store",
             "study",
@@ -52,11 +55,12 @@ const ARROWS: [(&str, &[&str]); 11] = [
 ];
 
 /// Modules that must not touch the world, and what would.
-const CORE: [&str; 6] = [
+const CORE: [&str; 7] = [
     "topology",
     "workload",
     "stats",
     "placement",
+    "spin",
     "record",
     "report",
 ];

@@ -11,11 +11,14 @@ use tempfile::TempDir;
 
 use crate::support::{self, texts};
 
+mod bench;
 mod compare;
 mod exports;
 mod help;
 mod history;
+mod recipes;
 mod refusals;
+mod reproduce;
 mod streams;
 mod topology;
 mod verdicts;

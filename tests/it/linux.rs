@@ -7,6 +7,7 @@
 
 mod ended;
 mod failing;
+mod kernels;
 mod killed;
 mod measured;
 mod placed;

@@ -17,6 +17,7 @@ mod cli;
 mod damaged;
 mod docs;
 mod faces;
+mod kernels;
 mod ladder;
 mod linux;
 mod machines;

@@ -37,6 +37,16 @@ fn at_least(limit: f64, tally: &Tally, count: usize) {
     );
 }
 
+/// Noise that all arms share does not make one look steadier, and intervals of
+/// ratios of spreads hold 1 as often as they say.
+#[track_caller]
+fn spreads_alike(tally: &Tally) {
+    at_most(0.05, tally, tally.spread_claims);
+    let bound = 0.95 - 3.0 * (0.95 * 0.05 / tally.spreads.max(1) as f64).sqrt();
+    let coverage = tally.spreads_covered as f64 / tally.spreads.max(1) as f64;
+    assert!(coverage >= bound, "{coverage} below {bound}: {tally:?}");
+}
+
 /// Intervals hold the truth as often as they say, and what is undecided says
 /// what is still possible and what it would take.
 #[track_caller]
@@ -53,6 +63,7 @@ fn identical_arms_are_rarely_told_apart() {
         let tally = measure(&Cell::new(&noise, 2, 1.0, 40), 200);
         at_most(0.05, &tally, tally.false_claims);
         covers(&tally);
+        spreads_alike(&tally);
     }
 }
 
@@ -63,6 +74,7 @@ fn no_winner_is_invented_among_many_identical_arms() {
         let tally = measure(&Cell::new(&noise, arms, 1.0, max_runs), replays);
         at_most(0.05, &tally, tally.false_claims);
         covers(&tally);
+        spreads_alike(&tally);
     }
 }
 
@@ -80,6 +92,7 @@ fn planted_effects_are_found_in_the_right_direction() {
         at_least(0.8, &tally, tally.found);
         at_most(0.005, &tally, tally.wrong_direction);
         covers(&tally);
+        spreads_alike(&tally);
     }
 }
 
@@ -105,5 +118,6 @@ fn synthetic_noises_of_other_shapes_keep_the_level() {
         let tally = measure(&Cell::new(noise, 2, 1.0, 40), 200);
         at_most(0.05, &tally, tally.false_claims);
         covers(&tally);
+        spreads_alike(&tally);
     }
 }

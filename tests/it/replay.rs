@@ -42,6 +42,13 @@ pub(crate) struct Tally {
     pub(crate) covered: usize,
     /// Undecided contrasts without an interval or a time to go.
     pub(crate) mute: usize,
+    /// Experiments with at least one claim that an arm's runs spread more or
+    /// less than the baseline's: they never do.
+    pub(crate) spread_claims: usize,
+    /// Contrasts with an interval for the ratio of spreads, and those that
+    /// hold 1.
+    pub(crate) spreads: usize,
+    pub(crate) spreads_covered: usize,
     pub(crate) runs: usize,
 }
 
@@ -127,6 +134,7 @@ impl Cell {
 impl Tally {
     fn count(&mut self, cell: &Cell, record: &Comparison) {
         let (mut is_false, mut is_found, mut is_wrong) = (false, false, false);
+        let mut is_spread = false;
         for contrast in &record.contrasts {
             let is_planted = contrast.arm == cell.planted() && !cell.is_null();
             let truth = if is_planted { cell.effect } else { 1.0 };
@@ -144,9 +152,18 @@ impl Tally {
             is_found |= is_planted && claim == right;
             is_wrong |= is_planted && claim == -right;
             let is_mute = contrast.low.is_none() || !contrast.sentence.contains("more for");
+            if contrast.spread_ratio.is_some() {
+                let low = contrast.spread_low.unwrap_or(0.0);
+                let high = contrast.spread_high.unwrap_or(f64::INFINITY);
+                let is_covered = low <= 1.0 && 1.0 <= high;
+                self.spreads += 1;
+                self.spreads_covered += usize::from(is_covered);
+                is_spread |= !is_covered;
+            }
             self.mute += usize::from(contrast.verdict == "undecided" && is_mute);
         }
         self.false_claims += usize::from(is_false);
+        self.spread_claims += usize::from(is_spread);
         self.found += usize::from(is_found);
         self.wrong_direction += usize::from(is_wrong);
         self.named_best += usize::from(record.best.as_deref() == Some(&cell.planted()));
@@ -175,6 +192,9 @@ impl Tally {
             contrasts: self.contrasts + other.contrasts,
             covered: self.covered + other.covered,
             mute: self.mute + other.mute,
+            spread_claims: self.spread_claims + other.spread_claims,
+            spreads: self.spreads + other.spreads,
+            spreads_covered: self.spreads_covered + other.spreads_covered,
             runs: self.runs + other.runs,
         }
     }

@@ -11,6 +11,7 @@ mod host;
 mod hypervisor;
 mod output;
 mod probe;
+mod scratch;
 mod spawn;
 mod start;
 mod supervise;
@@ -28,6 +29,8 @@ use std::time::{Duration, SystemTime};
 
 pub use capture::{CaptureReadError, capture_folder, capture_host};
 pub use host::{HostFacts, read_host_facts};
+pub use probe::available_memory_bytes;
+pub use scratch::{Scratch, find_program};
 pub use start::execute;
 
 use counters::{Counters, SHORT};

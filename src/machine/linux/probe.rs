@@ -31,8 +31,10 @@ use transfer::Transfer;
 use wake::{Switching, Waking};
 
 use super::super::{Batches, MachineError, Probe, Stream};
-use crate::kernels::clock::Clock;
-use crate::kernels::stream::Pattern;
+pub use memory::available_memory_bytes;
+
+use crate::kernels::loops::clock::Clock;
+use crate::kernels::loops::stream::Pattern;
 use crate::topology::CpuSet;
 
 /// How often the main thread looks for the user's wish to stop.

@@ -288,3 +288,9 @@ pub(super) fn random_u64() -> u64 {
     unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
     u64::from_ne_bytes(bytes)
 }
+
+/// The user whose rights this process has.
+pub(super) fn effective_user() -> libc::uid_t {
+    // SAFETY: it takes nothing and cannot fail.
+    unsafe { libc::geteuid() }
+}

@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::mechanism::{Assumed, Given, Scheduler};
 use super::series::{self, Series};
 use super::wiring::{Figures, Wiring};
+use super::workload::SimWorkload;
 use crate::placement::Placement;
 use crate::topology::{CpuSet, Topology};
 
@@ -67,39 +69,14 @@ struct RawDescription {
     /// How it is really wired, and what probes find.
     #[serde(default)]
     wiring: Figures,
-}
-
-/// A command on the simulated machine.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct SimWorkload {
-    /// Seconds of wall-clock time under os-default without noise.
-    pub(super) base_s: f64,
-    /// CPU time over wall-clock time.
-    #[serde(default = "one")]
-    pub(super) cpu_share: f64,
-    /// Threads it starts.
-    #[serde(default = "one_thread")]
-    pub(super) threads: u32,
-    /// Peak memory.
-    pub(super) max_rss_bytes: Option<u64>,
-    /// Exit status of failing runs.
-    pub(super) exit: Option<i32>,
-    /// Share of the runs that fail; 1 where only `exit` is given.
-    pub(super) fail_probability: Option<f64>,
-    /// True cost ratios of this workload alone, before the general ones.
+    /// Runs follow from a mechanism.
+    scheduler: Option<Scheduler>,
+    /// Where parameters come from; nothing is computed from it.
     #[serde(default)]
-    effects: BTreeMap<String, f64>,
-    #[serde(skip)]
-    resolved: Vec<(CpuSet, f64)>,
-}
-
-const fn one() -> f64 {
-    1.0
-}
-
-const fn one_thread() -> u32 {
-    1
+    given: Vec<Given>,
+    /// Parameters that nothing gives.
+    #[serde(default)]
+    assumed: Vec<Assumed>,
 }
 
 /// Noise as written; all parts multiply.
@@ -202,6 +179,9 @@ pub(super) struct Description {
     effects: Vec<(CpuSet, f64)>,
     pub(super) noise: NoiseParts,
     pub(super) wiring: Wiring,
+    pub(super) scheduler: Option<Scheduler>,
+    pub(super) given: Vec<Given>,
+    pub(super) assumed: Vec<Assumed>,
 }
 
 impl Description {
@@ -217,24 +197,40 @@ impl Description {
                 ..RawNoise::default()
             },
             wiring: Figures::default(),
+            scheduler: None,
+            given: Vec::new(),
+            assumed: Vec::new(),
         };
         Checker { path: "sim:" }.check(raw, None)
     }
 
     pub(super) fn from_file(path: &Path) -> Result<Self, DescriptionError> {
-        let shown = path.display().to_string();
         let text = read_text(path)?;
-        let raw = toml::from_str(&text).map_err(|error| DescriptionError::Toml {
-            path: shown.clone(),
-            line: error.span().map_or(1, |span| line_of(&text, span.start)),
+        Self::from_text(&path.display().to_string(), &text, path.parent())
+    }
+
+    /// From the text of a file; `folder` is where its relative paths start.
+    pub(super) fn from_text(
+        shown: &str,
+        text: &str,
+        folder: Option<&Path>,
+    ) -> Result<Self, DescriptionError> {
+        let raw = toml::from_str(text).map_err(|error| DescriptionError::Toml {
+            path: shown.to_owned(),
+            line: error.span().map_or(1, |span| line_of(text, span.start)),
             reason: shortened(error.message()),
         })?;
-        Checker { path: &shown }.check(raw, path.parent())
+        Checker { path: shown }.check(raw, folder)
     }
 
     /// What a program of this name means here.
     pub(super) fn workload(&self, name: &str) -> &SimWorkload {
-        self.workloads.get(name).unwrap_or(&self.fallback)
+        self.described(name).unwrap_or(&self.fallback)
+    }
+
+    /// The same, where the description says it.
+    pub(super) fn described(&self, name: &str) -> Option<&SimWorkload> {
+        self.workloads.get(name)
     }
 
     /// True cost ratio to os-default on these CPUs.
@@ -266,26 +262,14 @@ impl Checker<'_> {
         let effects = self.effects("effects", &raw.effects, &topology)?;
         let mut workloads = raw.workload;
         for (name, workload) in &mut workloads {
-            let key = format!("workload.{name}");
-            self.positive(&format!("{key}.base_s"), workload.base_s)?;
-            self.positive(&format!("{key}.cpu_share"), workload.cpu_share)?;
-            let probability = workload.fail_probability.unwrap_or(0.0);
-            if !(0.0..=1.0).contains(&probability) {
-                return Err(self.bad(&format!("{key}.fail_probability"), "must be from 0 to 1"));
-            }
-            workload.resolved =
-                self.effects(&format!("{key}.effects"), &workload.effects, &topology)?;
+            workload.check(name, &topology, self)?;
         }
-        let fallback = workloads.remove("default").unwrap_or(SimWorkload {
-            base_s: 0.1,
-            cpu_share: 1.0,
-            threads: 1,
-            max_rss_bytes: None,
-            exit: None,
-            fail_probability: None,
-            effects: BTreeMap::new(),
-            resolved: Vec::new(),
-        });
+        let fallback = workloads
+            .remove("default")
+            .unwrap_or_else(|| SimWorkload::plain(0.1, 1));
+        if let Some(scheduler) = &raw.scheduler {
+            scheduler.check(self)?;
+        }
         let wiring = raw.wiring.check(&topology, self)?;
         Ok(Description {
             topology,
@@ -294,10 +278,13 @@ impl Checker<'_> {
             effects,
             noise: self.noise(raw.noise, folder)?,
             wiring,
+            scheduler: raw.scheduler,
+            given: raw.given,
+            assumed: raw.assumed,
         })
     }
 
-    fn effects(
+    pub(super) fn effects(
         &self,
         key: &str,
         effects: &BTreeMap<String, f64>,
@@ -391,7 +378,7 @@ impl Checker<'_> {
         }
     }
 
-    fn positive(&self, key: &str, value: f64) -> Result<(), DescriptionError> {
+    pub(super) fn positive(&self, key: &str, value: f64) -> Result<(), DescriptionError> {
         if value > 0.0 && value.is_finite() {
             return Ok(());
         }

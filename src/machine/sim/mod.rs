@@ -1,15 +1,18 @@
 //! Machines that are only described: their shape, what each placement costs,
 //! and how noisy they are. The truth is known, so that methods can be judged.
 //!
-//! A run takes `base × effect(placement) × noise`. The noise comes from models
+//! A run takes `base × effect(placement) × noise`, or where the description has
+//! a scheduler, what follows from a `mechanism`. The noise comes from models
 //! or from a recorded series that is replayed in time order. Time is
 //! simulated: a budget of an hour is over in a moment. Nothing of the host is
 //! looked at but the description's own files.
 
 mod description;
+mod mechanism;
 mod noise;
 mod series;
 mod wiring;
+mod workload;
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,10 +20,13 @@ use std::time::Duration;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use description::Description;
 pub use description::DescriptionError;
-use description::{Description, SimWorkload};
+pub use mechanism::{Assumed, Given};
+use mechanism::{Kernel, Played, Scheduler};
 use noise::Noise;
 use wiring::Probing;
+use workload::SimWorkload;
 
 use super::{Batches, End, Machine, MachineError, Output, Probe, Request, Run, Usage};
 use crate::topology::{Topology, Warning};
@@ -60,6 +66,29 @@ impl SimulatedMachine {
         Ok(Self::new(text.to_owned(), description, seed))
     }
 
+    /// A machine from the text of a description, called `label`. It cannot
+    /// name files of its own.
+    ///
+    /// # Errors
+    /// [`DescriptionError`] names the line and key.
+    pub fn from_text(label: &str, text: &str, seed: u64) -> Result<Self, DescriptionError> {
+        let description = Description::from_text(label, text, None)?;
+        Ok(Self::new(label.to_owned(), description, seed))
+    }
+
+    /// Figures of a source that parameters were set from, as the description
+    /// says.
+    #[must_use]
+    pub fn given(&self) -> &[Given] {
+        &self.description.given
+    }
+
+    /// Parameters that the description says are assumed.
+    #[must_use]
+    pub fn assumed(&self) -> &[Assumed] {
+        &self.description.assumed
+    }
+
     fn new(label: String, description: Description, seed: u64) -> Self {
         let mut chance = ChaCha8Rng::seed_from_u64(seed);
         chance.set_stream(1);
@@ -72,6 +101,30 @@ impl SimulatedMachine {
             chance,
             now_s: 0.0,
         }
+    }
+
+    /// What the mechanism makes of a run; `None` where there is none. Kernels
+    /// have one everywhere: their threads mean nothing without.
+    fn play(
+        &mut self,
+        workload: &SimWorkload,
+        request: &Request<'_>,
+        kernel: Option<&Kernel>,
+    ) -> Option<Played> {
+        let usual = Scheduler::default();
+        let scheduler = match &self.description.scheduler {
+            Some(scheduler) => scheduler,
+            None if kernel.is_some() => &usual,
+            None => return None,
+        };
+        Some(mechanism::play(
+            &self.description.topology,
+            scheduler,
+            workload,
+            request.cpus,
+            &request.workload.environment,
+            &mut self.chance,
+        ))
     }
 
     fn fails(&mut self, workload: &SimWorkload) -> Option<End> {
@@ -99,25 +152,37 @@ impl Machine for SimulatedMachine {
     }
 
     fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
-        let name = request.workload.command.program_name();
-        let workload = self.description.workload(name).clone();
+        let command = &request.workload.command;
+        let name = command.program_name();
+        let kernel = mechanism::kernel(command.argv());
+        let workload = match &kernel {
+            Some(kernel) => kernel.workload(self.description.described(&kernel.name)),
+            None => self.description.workload(name).clone(),
+        };
         let effect = self.description.effect(&workload, request.cpus);
         let noise = self.noise.next(self.now_s, &mut self.chance);
-        let wall_s = (workload.base_s * effect * noise.factor).min(LONGEST_RUN_S);
+        let played = self.play(&workload, request, kernel.as_ref());
+        let base_s = played.map_or(workload.base_s, |played| played.wall_s);
+        let wall_s = (base_s * effect * noise.factor).min(LONGEST_RUN_S);
         self.now_s += wall_s;
         let end = self.fails(&workload).unwrap_or(End::Status(0));
         let timeout = request.workload.timeout.map(|t| t.as_secs_f64());
         let is_late = timeout.is_some_and(|limit| wall_s > limit);
-        let user_share = noise.user_share.unwrap_or(0.98 * workload.cpu_share);
-        let sys_share = noise.sys_share.unwrap_or(0.02 * workload.cpu_share);
-        let printed = format!("simulated {name}: {wall_s:.9} s\n").into_bytes();
+        let cpu_share = played.map_or(workload.cpu_share, |played| played.busy_s / played.wall_s);
+        let user_share = noise.user_share.unwrap_or(0.98 * cpu_share);
+        let sys_share = noise.sys_share.unwrap_or(0.02 * cpu_share);
+        let printed = match &kernel {
+            Some(kernel) => kernel.printed(wall_s),
+            None => format!("simulated {name}: {wall_s:.9} s\n"),
+        };
         Ok(Run {
             user: Some(seconds(wall_s * user_share)),
             system: Some(seconds(wall_s * sys_share)),
             max_rss_bytes: workload.max_rss_bytes,
+            migrations: played.map(|played| played.migrations),
             threads: Some(workload.threads),
             granted: request.cpus.clone(),
-            output: (request.output == Output::Keep).then_some(printed),
+            output: (request.output == Output::Keep).then(|| printed.into_bytes()),
             ..Run::of(seconds(wall_s), if is_late { End::TimedOut } else { end })
         })
     }

@@ -5,6 +5,7 @@ use super::engine::Results;
 use super::findings;
 use super::outcome::ArmState;
 use super::plan::{ArmPlan, Plan};
+use super::steadiness;
 use crate::machine::Machine;
 use crate::placement::{Placement, Wish, taskset_line};
 use crate::record::{
@@ -34,7 +35,10 @@ pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -
         seed: plan.seed,
         metric: MetricRecord {
             name: plan.metric.to_string(),
-            unit: plan.metric.unit().to_owned(),
+            unit: match plan.metric.unit() {
+                "" => plan.unit.clone(),
+                own => own.to_owned(),
+            },
             better: match plan.metric.better() {
                 Better::Lower => "lower".to_owned(),
                 Better::Higher => "higher".to_owned(),
@@ -50,6 +54,7 @@ pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -
             sentence: "Undecided: the experiment has not ended.".to_owned(),
             advice: String::new(),
             condition: CONDITION.to_owned(),
+            steadiness: None,
         },
         findings: Vec::new(),
         stopped: None,
@@ -59,7 +64,8 @@ pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -
     }
 }
 
-fn host(machine: &dyn Machine, topology: &Topology) -> HostRecord {
+/// The machine, as it stands in records.
+pub(in crate::study) fn host(machine: &dyn Machine, topology: &Topology) -> HostRecord {
     HostRecord {
         machine_spec: machine.label(),
         simulated: machine.is_simulated(),
@@ -129,6 +135,9 @@ fn workload_record(workload: &Workload) -> WorkloadRecord {
         prepare: workload.prepare.as_ref().map(ToString::to_string),
         cleanup: workload.cleanup.as_ref().map(ToString::to_string),
         timeout_s: workload.timeout.map(|t| t.as_secs_f64()),
+        recipe: workload.recipe.clone(),
+        verify: workload.verify.as_ref().map(ToString::to_string),
+        expect: workload.expect.as_ref().map(ToString::to_string),
     }
 }
 
@@ -166,6 +175,7 @@ pub(super) fn close(record: &mut Comparison, plan: &Plan, results: Results) {
                 .map(|c| contrast_record(c, look, &setting, &results))
                 .collect();
             conclude(record, plan, look, &setting, &results.columns);
+            steadiness::add(record, plan, &results.data, &setting);
         }
         _ => record.verdict.sentence = no_look_sentence(record, results.stopped),
     }
@@ -244,6 +254,10 @@ fn contrast_record(
             }
         }),
         depends_on_load: contrast.depends_on_load,
+        spread_ratio: None,
+        spread_low: None,
+        spread_high: None,
+        spread_p_adjusted: None,
     }
 }
 
@@ -308,6 +322,7 @@ fn conclude(
         sentence,
         advice: advice(plan, outcome, best),
         condition: CONDITION.to_owned(),
+        steadiness: None,
     };
 }
 
@@ -328,12 +343,20 @@ fn advice(plan: &Plan, outcome: Outcome, best: Option<usize>) -> String {
     match (outcome, best) {
         (Outcome::Best(_), Some(arm)) => {
             let arm = &plan.arms[arm];
-            let command = arm.workload.command.to_string();
+            // A recipe's folder is gone by now; its program stands for the
+            // user's.
+            let command = match &arm.workload.recipe {
+                Some(_) => "PROGRAM".to_owned(),
+                None => arm.workload.command.to_string(),
+            };
             if arm.is_default {
                 return "Change nothing.".to_owned();
             }
             match arm.place.placement.wish {
-                Wish::OsDefault if arm.place.memory.is_none() => format!("Run: {command}"),
+                Wish::OsDefault if arm.place.memory.is_none() => match &arm.workload.recipe {
+                    Some(_) => format!("Choose {}.", arm.name),
+                    None => format!("Run: {command}"),
+                },
                 _ => format!("Run: {}", taskset_line(&arm.place, &command)),
             }
         }

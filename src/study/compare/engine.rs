@@ -167,7 +167,8 @@ impl<'a> Engine<'a> {
         if let Some(stopped) = self.warm_up()? {
             return Ok(stopped);
         }
-        if self.open_arms().len() >= halving::FROM_ARMS
+        if !self.plan.is_survey
+            && self.open_arms().len() >= halving::FROM_ARMS
             && let Some(stopped) = self.screen()?
         {
             return Ok(stopped);
@@ -303,15 +304,33 @@ impl<'a> Engine<'a> {
             count_threads_closely: false,
         };
         let run = self.machine.run(&request)?;
+        let (mut record, mut failure) = outcome::record(&run, self.plan, plan, moment);
+        if failure.is_none() {
+            failure = self.verified(arm)?;
+            if failure.is_some() {
+                record.metric = outcome::NO_READING;
+            }
+        }
         if let Some(cleanup) = &plan.workload.cleanup {
             self.machine.run_helper("cleanup", cleanup)?;
         }
-        let (record, failure) = outcome::record(&run, self.plan, plan, moment);
         if let Some(failure) = failure {
             self.fail(arm, failure);
         }
         self.observer.run(arm, &record);
         Ok(record)
+    }
+
+    /// Looks whether a run did its work; why not, if not.
+    fn verified(&mut self, arm: usize) -> Result<Option<RunFailure>, CompareError> {
+        let Some(verify) = &self.plan.arms[arm].workload.verify else {
+            return Ok(None);
+        };
+        match self.machine.run_helper("verify", verify) {
+            Ok(()) => Ok(None),
+            Err(MachineError::Helper { reason, .. }) => Ok(Some(RunFailure::of_output(&reason))),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn fail(&mut self, arm: usize, failure: RunFailure) {

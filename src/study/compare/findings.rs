@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::engine::Results;
 use super::plan::Plan;
+use super::steadiness;
 use crate::record::{Arm, Comparison, Finding, RunRecord, Severity, Stopped};
 use crate::stats::describe::quantile;
 use crate::stats::diagnose;
@@ -39,11 +40,13 @@ pub(super) fn all(record: &Comparison, plan: &Plan, results: &Results) -> Vec<Fi
         short_runs(record),
         tails(record),
         depends_on_load(record),
+        steadiness::finding(record),
     ]
     .into_iter()
     .flatten()
     .collect();
     findings.extend(invalid_arms(record));
+    findings.extend(plan.known.iter().cloned());
     findings.extend(
         plan.arms
             .iter()

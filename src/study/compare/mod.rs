@@ -13,7 +13,9 @@ mod engine;
 mod findings;
 mod outcome;
 mod plan;
+mod steadiness;
 
+pub(in crate::study) use assemble::host as host_record;
 pub use engine::{CompareError, run};
 pub use findings::merged as merged_finding;
 pub use outcome::RunFailure;

@@ -37,6 +37,12 @@ impl ArmState {
     }
 }
 
+/// Of a run that does not count.
+pub(super) const NO_READING: MetricReading = MetricReading {
+    value: None,
+    cost: None,
+};
+
 /// Why a run does not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFailure {
@@ -111,12 +117,8 @@ pub(super) fn record(
 }
 
 fn read_metric(run: &Run, plan: &Plan, arm: &ArmPlan) -> (MetricReading, Option<RunFailure>) {
-    let none = MetricReading {
-        value: None,
-        cost: None,
-    };
     if let Some(failure) = RunFailure::of(run, &arm.workload) {
-        return (none, Some(failure));
+        return (NO_READING, Some(failure));
     }
     let measured = Measured {
         wall_s: run.wall.as_secs_f64(),
@@ -140,7 +142,7 @@ fn read_metric(run: &Run, plan: &Plan, arm: &ArmPlan) -> (MetricReading, Option<
                 what: reason.to_string(),
                 stderr: String::new(),
             };
-            (none, Some(failure))
+            (NO_READING, Some(failure))
         }
     }
 }
@@ -153,13 +155,26 @@ impl RunFailure {
         let stderr = shown(&run.stderr_tail);
         Some(Self { what, stderr })
     }
+
+    /// The run succeeded, but its output is not what it must be.
+    pub(super) fn of_output(reason: &str) -> Self {
+        Self {
+            what: format!(
+                "the output is wrong: its check says {}",
+                reason.replace('\n', "; ")
+            ),
+            stderr: String::new(),
+        }
+    }
 }
 
 fn how_it_failed(run: &Run, workload: &Workload) -> Option<String> {
-    let command = &workload.command;
+    let command = name_of(workload);
     match &run.end {
-        End::Status(0) => None,
-        End::Status(_) if workload.success == SuccessRule::AnyStatus => None,
+        End::Status(0) => how_it_is_wrong(run, workload),
+        End::Status(_) if workload.success == SuccessRule::AnyStatus => {
+            how_it_is_wrong(run, workload)
+        }
         End::Status(status) => Some(format!(
             "'{command}' failed with exit status {status} (--ignore-failure accepts it)"
         )),
@@ -175,6 +190,21 @@ fn how_it_failed(run: &Run, workload: &Workload) -> Option<String> {
             names.join(", ")
         )),
     }
+}
+
+/// A recipe's scripts are long and known by its name.
+fn name_of(workload: &Workload) -> String {
+    match &workload.recipe {
+        Some(recipe) => format!("recipe {recipe}"),
+        None => workload.command.to_string(),
+    }
+}
+
+fn how_it_is_wrong(run: &Run, workload: &Workload) -> Option<String> {
+    let expect = workload.expect.as_ref()?;
+    let output = run.output.as_deref()?;
+    (!expect.is_in(output))
+        .then(|| format!("the output is wrong: nothing in it matches '{expect}'"))
 }
 
 fn shown(stderr: &[u8]) -> String {

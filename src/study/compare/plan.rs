@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::machine::Output;
 use crate::placement::{Placement, RealiseError, Realised, merge_equivalent};
+use crate::record::Finding;
 use crate::stats::confirm::Score;
 use crate::stats::verdict::Words;
 use crate::topology::Topology;
@@ -66,13 +67,20 @@ pub struct Plan {
     pub baseline: usize,
     /// What is compared.
     pub metric: Metric,
+    /// Unit of the figure where the metric has none; empty where unknown.
+    pub unit: String,
     /// Figures of the method.
     pub tuning: Tuning,
     /// Seed of the order of runs.
     pub seed: u64,
     /// What becomes of the commands' output.
     pub output: Output,
-    /// `compare` or `aa`.
+    /// Is every arm's figure wanted, and not only which is best? Then none is
+    /// screened, and nobody is told that the budget is short for a verdict.
+    pub is_survey: bool,
+    /// Findings that are known beforehand.
+    pub known: Vec<Finding>,
+    /// `compare`, `aa` or `bench`.
     pub study: &'static str,
     /// Name under which the record is stored.
     pub id: String,
@@ -92,9 +100,12 @@ impl Default for Plan {
             arms: Vec::new(),
             baseline: 0,
             metric: Metric::Wall,
+            unit: String::new(),
             tuning: Tuning::default(),
             seed: 0,
             output: Output::Discard,
+            is_survey: false,
+            known: Vec::new(),
             study: "compare",
             id: String::new(),
             started: String::new(),
@@ -188,9 +199,10 @@ impl Plan {
 
     /// How the metric's cost is spoken of.
     #[must_use]
-    pub const fn words(&self) -> Words {
+    pub fn words(&self) -> Words {
         match self.metric {
             Metric::MaxRss => Words::MEMORY,
+            Metric::Json(..) if self.metric.is_time() => Words::SPEED,
             Metric::Regex(..) | Metric::Json(..) => Words::OWN,
             _ => Words::SPEED,
         }

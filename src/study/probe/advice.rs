@@ -70,7 +70,8 @@ const NOTHING_LEFT: &str =
 
 /// May the measured wiring be believed later on? The CPUs of a virtual machine
 /// may float: only if they were watched and did not.
-fn stays(topology: &Topology, known: &TopologyRecord) -> bool {
+#[must_use]
+pub fn stays(topology: &Topology, known: &TopologyRecord) -> bool {
     let drift = known.measured.as_ref().and_then(|m| m.drift.as_ref());
     topology.identity.hypervisor.is_none() || drift.is_some_and(|drift| drift.changes == 0)
 }
@@ -100,7 +101,8 @@ fn note_dropped(dropped: &[Placement], when: &str) -> Vec<String> {
 }
 
 /// The machine with the measured units of every level that was contradicted.
-fn rewired(topology: &Topology, known: &TopologyRecord) -> Topology {
+#[must_use]
+pub fn rewired(topology: &Topology, known: &TopologyRecord) -> Topology {
     let Some(measured) = &known.measured else {
         return topology.clone();
     };

@@ -37,7 +37,7 @@ use crate::record::{
     PauseRecord, SchedulingRecord, SurveyRecord, TopologyRecord,
 };
 use crate::topology::Topology;
-pub use advice::{Advice, advised};
+pub use advice::{Advice, advised, rewired, stays};
 
 use crate::topology::wiring::{Evidence, Wiring, infer};
 use contention::Contentions;

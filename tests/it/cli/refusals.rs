@@ -5,7 +5,7 @@ use super::{Stage, check};
 
 /// Runs lines that must be refused; all of them make one snapshot.
 #[track_caller]
-fn refused(stage: &Stage, name: &str, lines: impl IntoIterator<Item = String>) {
+pub(super) fn refused(stage: &Stage, name: &str, lines: impl IntoIterator<Item = String>) {
     let mut all = String::new();
     for line in lines {
         let ran = stage.run(&line);

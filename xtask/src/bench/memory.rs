@@ -1,4 +1,5 @@
-//! Memory bandwidth: us, the four STREAM loops, likwid-bench and sysbench.
+//! Memory bandwidth: our probes and kernels, the four STREAM loops,
+//! likwid-bench and sysbench.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,14 @@ const ROUNDS: usize = 8;
 const ARRAY: usize = 256 << 20;
 const PASSES: &str = "10";
 const BATCHES: &str = "30";
+/// Runs of a kernel, of which the best counts, and their units of work per
+/// thread: together about what STREAM's passes are.
+const KERNEL_RUNS: usize = 5;
+const KERNEL_WORK: usize = 6;
+
+/// Our own tools.
+const PROBE: &str = "probe";
+const KERNEL: &str = "kernel";
 
 /// A loop, its arrays, and what likwid-bench calls it in its best ways.
 const LOOPS: [(&str, usize, [&str; 4]); 4] = [
@@ -66,9 +75,10 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
         let ways = choose_likwid(threads)?;
         let mut figures: [Figures; 4] = Default::default();
         for round in 0..ROUNDS {
-            for turn in 0..4 {
-                match (round + turn) % 4 {
+            for turn in 0..5 {
+                match (round + turn) % 5 {
                     0 => pinwise(&probes, threads, &mut figures)?,
+                    4 => kernels(&setting.pinwise, threads, &mut figures)?,
                     1 => openmp(&stream, threads, &mut figures)?,
                     2 => likwid(&ways, threads, &mut figures)?,
                     _ => sysbench(threads, &mut figures)?,
@@ -84,49 +94,58 @@ pub(super) fn run(setting: &Setting) -> Result<String> {
 
 GB/s (1e9 bytes, counted as STREAM does) of arrays of {} MB, threads on CPUs 0
 and 1, all at normal priority; medians of {ROUNDS} rounds in which all take
-turns. pinwise: median of {BATCHES} batches. STREAM: the four STREAM loops
+turns. probe: `topology --measure`'s, median of {BATCHES} batches. kernel:
+`pinwise kernel NAME`, the best of {KERNEL_RUNS} runs of {KERNEL_WORK} units a thread. STREAM: the four STREAM loops
 written anew (`xtask/src/bench/stream.c`, `gcc -O3 -march=native -fopenmp`), the
 *best* of {PASSES} passes, as STREAM reports. likwid-bench: the fastest of its
-kernels, named. The ratio is pinwise over the best of the others in the same
-round, with its quartiles. It is fair on an idle machine only: pinwise leaves
-out what other programs disturb, the others count the time they waited.
+kernels, named. The ratios are probe and kernel over the best of the others in
+the same round, with their quartiles. They are fair on an idle machine only: the
+probe leaves out what other programs disturb, likwid-bench and sysbench count the
+time they waited.
 
-| loop | threads | pinwise | STREAM | likwid-bench | sysbench | over the best of others |
-|---|---|---|---|---|---|---|
+| loop | threads | probe | kernel | STREAM | likwid-bench | sysbench | probe over best of others | kernel over best of others |
+|---|---|---|---|---|---|---|---|---|
 {rows}",
         ARRAY >> 20
     ))
 }
 
 fn row(name: &str, threads: usize, figures: &Figures, way: &str) -> String {
-    let own = &figures["pinwise"];
-    let others: Vec<&Vec<f64>> = figures
-        .iter()
-        .filter(|(tool, _)| **tool != "pinwise")
-        .map(|(_, values)| values)
-        .collect();
-    let ratios: Vec<f64> = own
-        .iter()
-        .enumerate()
-        .map(|(round, own)| {
-            let best = others.iter().map(|values| values[round]);
-            own / best.fold(0.0, f64::max)
-        })
-        .collect();
     let shown = |tool: &str| {
         figures.get(tool).map_or("–".to_owned(), |values| {
             format!("{:.1}", median(values.clone()))
         })
     };
-    let (low, high) = quartiles(ratios.clone());
+    let ratio = |tool: &str| {
+        let ratios = over_best_of_others(figures, tool);
+        let (low, high) = quartiles(ratios.clone());
+        format!("{:.2} ({low:.2}–{high:.2})", median(ratios))
+    };
     format!(
-        "| {name} | {threads} | {} | {} | {} ({way}) | {} | {:.2} ({low:.2}–{high:.2}) |\n",
-        shown("pinwise"),
+        "| {name} | {threads} | {} | {} | {} | {} ({way}) | {} | {} | {} |\n",
+        shown(PROBE),
+        shown(KERNEL),
         shown("STREAM"),
         shown("likwid-bench"),
         shown("sysbench"),
-        median(ratios)
+        ratio(PROBE),
+        ratio(KERNEL),
     )
+}
+
+/// A tool's figure over the best of the peers', round by round.
+fn over_best_of_others(figures: &Figures, tool: &str) -> Vec<f64> {
+    let others: Vec<&Vec<f64>> = figures
+        .iter()
+        .filter(|(tool, _)| ![PROBE, KERNEL].contains(*tool))
+        .map(|(_, values)| values)
+        .collect();
+    let own = figures[tool].iter().enumerate();
+    own.map(|(round, own)| {
+        let best = others.iter().map(|values| values[round]);
+        own / best.fold(0.0, f64::max)
+    })
+    .collect()
 }
 
 /// Builds the program that makes single probes.
@@ -178,7 +197,28 @@ fn pinwise(probes: &Path, threads: usize, figures: &mut [Figures; 4]) -> Result<
     for (figures, (name, ..)) in figures.iter_mut().zip(LOOPS) {
         let what = format!("{name}:{}:{}", cpu_list(threads), ARRAY / threads);
         let made = probe(probes, BATCHES, 1, &what)?;
-        note(figures, "pinwise", estimate(&made[0])?);
+        note(figures, PROBE, estimate(&made[0])?);
+    }
+    Ok(())
+}
+
+/// Each kernel in arrays as large as the others', bound to the same CPUs.
+fn kernels(pinwise: &Path, threads: usize, figures: &mut [Figures; 4]) -> Result<()> {
+    for (figures, (name, arrays, _)) in figures.iter_mut().zip(LOOPS) {
+        let mut best: f64 = 0.0;
+        for _ in 0..KERNEL_RUNS {
+            let mut command = Command::new(pinwise);
+            command
+                .args(["kernel", name, "--format", "json"])
+                .args(["--threads", &threads.to_string()])
+                .args(["--bind", &cpu_list(threads)])
+                .args(["--size", &(arrays * ARRAY).to_string()])
+                .args(["--work", &(KERNEL_WORK * threads).to_string()]);
+            let record: Value = serde_json::from_str(&output(&mut command)?)?;
+            let speed = record["bytes_per_s"].as_f64();
+            best = best.max(speed.context("the kernel told no bytes")? / 1e9);
+        }
+        note(figures, KERNEL, best);
     }
     Ok(())
 }

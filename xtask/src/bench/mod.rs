@@ -7,6 +7,7 @@
 mod aa;
 mod build;
 mod harness;
+mod kernels;
 mod kill;
 mod memory;
 mod method;
@@ -35,7 +36,7 @@ struct Setting {
 type Benchmark = fn(&Setting) -> Result<String>;
 
 /// In the order of the document; each returns its section.
-const BENCHMARKS: [(&str, Benchmark); 11] = [
+const BENCHMARKS: [(&str, Benchmark); 12] = [
     ("method", method::run),
     ("aa", aa::run),
     ("harness", harness::run),
@@ -44,6 +45,7 @@ const BENCHMARKS: [(&str, Benchmark); 11] = [
     ("scale", scale::run),
     ("pairs", pairs::run),
     ("memory", memory::run),
+    ("kernels", kernels::run),
     ("record", record::run),
     ("kill", kill::run),
     ("build", build::run),

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use super::calls;
 use super::course::{Course, Moment, Span, Tally};
 use super::memory::{Mapping, check_size};
-use crate::kernels::clock::system_ns;
-use crate::kernels::stream::{Arrays, BLOCK, Pattern, Variant, counted, variants};
+use crate::kernels::loops::clock::system_ns;
+use crate::kernels::loops::stream::{Arrays, BLOCK, Pattern, Variant, counted, variants};
 use crate::machine::Batches;
 
 /// What a batch should take, ns.

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::calls::sleep_until;
 use super::course::{Course, Moment, Span, Tally};
 use super::memory::{Mapping, check_size};
-use crate::kernels::chase::{Chain, UNROLLED, line_bytes};
-use crate::kernels::clock::system_ns;
-use crate::kernels::laps::Laps;
-use crate::kernels::stream::{Arrays, BLOCK, Pattern, Variant, variants};
+use crate::kernels::loops::chase::{Chain, UNROLLED, line_bytes};
+use crate::kernels::loops::clock::system_ns;
+use crate::kernels::loops::laps::Laps;
+use crate::kernels::loops::stream::{Arrays, BLOCK, Pattern, Variant, variants};
 use crate::machine::Batches;
 
 /// Laps of a batch, and what one should take: so long that reading the clock

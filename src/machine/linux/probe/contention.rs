@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::course::{Course, Moment, Span, Tally};
 use super::meeting::{Meeting, nap};
-use crate::kernels::laps::Laps;
-use crate::kernels::spin;
+use crate::kernels::loops::laps::Laps;
+use crate::kernels::loops::spin;
 use crate::machine::{Batches, Port};
 
 /// Laps of each part; one has 1 to 5 µs.

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::calls;
-use crate::kernels::clock::{Clock, system_ns};
-use crate::kernels::laps::Laps;
+use crate::kernels::loops::clock::{Clock, system_ns};
+use crate::kernels::loops::laps::Laps;
 use crate::machine::Batches;
 
 /// How long, and how much.

@@ -10,7 +10,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::time::Duration;
 
-use crate::kernels::clock::system_ns;
+use crate::kernels::loops::clock::system_ns;
 use crate::machine::MachineError;
 
 const NAME: &[u8] = b"pinwise-probing";

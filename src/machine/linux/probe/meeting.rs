@@ -9,7 +9,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::calls;
-use crate::kernels::clock::{Clock, system_ns};
+use crate::kernels::loops::clock::{Clock, system_ns};
 
 /// How long one spins for the other: longer than waking up takes (some 50 µs
 /// in a virtual machine), far shorter than a time slice.

@@ -93,7 +93,7 @@ impl Drop for Mapping {
 
 /// Refuses a size that is too much for this machine, as a full sentence.
 pub(super) fn check_size(bytes: u64) -> Result<(), String> {
-    let Some(available) = available_bytes() else {
+    let Some(available) = available_memory_bytes() else {
         return Ok(());
     };
     if bytes > available / SHARE {
@@ -106,9 +106,10 @@ pub(super) fn check_size(bytes: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// What could be used without swapping: `MemAvailable`, less where a cgroup
-/// leaves less.
-fn available_bytes() -> Option<u64> {
+/// Bytes that could be used without swapping: `MemAvailable`, less where a
+/// cgroup leaves less. `None` where it is not told.
+#[must_use]
+pub fn available_memory_bytes() -> Option<u64> {
     let read = |path: &str| {
         let text = super::super::capture::read_file(std::path::Path::new(path))?;
         String::from_utf8(text).ok()

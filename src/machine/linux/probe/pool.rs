@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::super::sys;
 use super::calls;
 use super::course::Course;
-use crate::kernels::{clock::Clock, laps::Laps, spin};
+use crate::kernels::loops::{clock::Clock, laps::Laps, spin};
 use crate::machine::MachineError;
 use crate::topology::CpuSet;
 

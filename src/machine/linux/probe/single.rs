@@ -1,9 +1,9 @@
 //! Probes of one CPU by itself: its cycle, its spin-wait hint, its clock.
 
 use super::course::{Course, repeat};
-use crate::kernels::clock::{Clock, Source, smallest_step, tick_ns};
-use crate::kernels::laps::Laps;
-use crate::kernels::spin;
+use crate::kernels::loops::clock::{Clock, Source, smallest_step, tick_ns};
+use crate::kernels::loops::laps::Laps;
+use crate::kernels::loops::spin;
 use crate::machine::Batches;
 
 /// Laps of a batch; the middle one counts, so that timer interrupts do not.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::course::{Course, Moment, Span, Tally};
 use super::meeting::{PATIENCE_NS, nap};
 use super::memory::Mapping;
-use crate::kernels::line::{Followed, Line, Trips, one_way_ns};
+use crate::kernels::loops::line::{Followed, Line, Trips, one_way_ns};
 use crate::machine::Batches;
 
 /// What the two threads share.

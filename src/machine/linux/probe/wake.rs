@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use super::calls::{futex_wait, futex_wake, sleep_until};
 use super::course::{Course, Moment, Span, Tally};
-use crate::kernels::clock::system_ns;
-use crate::kernels::laps::Laps;
+use crate::kernels::loops::clock::system_ns;
+use crate::kernels::loops::laps::Laps;
 use crate::machine::Batches;
 
 /// A sleep that nobody ends is looked at again after this.

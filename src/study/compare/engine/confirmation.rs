@@ -142,7 +142,7 @@ impl Engine<'_> {
         }
         run.next_look = Some(next_look(n, n_max));
         self.look_again(run, n as f64 / n_max as f64);
-        if n >= PROJECT_FROM && !run.has_projected && n < n_max {
+        if n >= PROJECT_FROM && !run.has_projected && n < n_max && !self.plan.is_survey {
             run.has_projected = true;
             self.warn_if_hopeless(n, n_max);
         }

@@ -42,28 +42,43 @@ pub struct Arrays {
     pub bytes: usize,
 }
 
-type Loop = unsafe fn(Arrays);
+type Loop = unsafe fn(Arrays) -> f64;
+
+/// What a loop needs of the CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Instructions {
+    /// What every CPU of the architecture has.
+    Baseline,
+    /// Vectors of 256 bits.
+    Avx,
+    /// Vectors of 512 bits.
+    Avx512,
+}
 
 /// One way to write a loop.
 #[derive(Debug, Clone, Copy)]
 pub struct Variant {
     /// For people.
     pub name: &'static str,
+    /// What it needs.
+    pub instructions: Instructions,
     run: Loop,
 }
 
 impl Variant {
-    /// Goes through the arrays once. All that was written can be seen by other
-    /// CPUs afterwards.
+    /// Goes through the arrays once and returns the sum of what [`Pattern::Sum`]
+    /// read (0 for the others). Sums are taken in an order of the variant's own:
+    /// they are the same for all where the values are whole numbers and the sum
+    /// is below 2^53. All that was written can be seen by other CPUs afterwards.
     ///
     /// # Safety
     /// The arrays that the pattern reads must be readable, the one that it
     /// writes writable, used by nobody else meanwhile, all aligned to 64 bytes.
     #[inline]
-    pub unsafe fn run(&self, arrays: Arrays) {
+    pub unsafe fn run(&self, arrays: Arrays) -> f64 {
         // SAFETY: as the caller promises; variants are given out only where the
         // CPU has their instructions.
-        unsafe { (self.run)(arrays) };
+        unsafe { (self.run)(arrays) }
     }
 }
 
@@ -72,6 +87,7 @@ impl Variant {
 pub fn variants(pattern: Pattern) -> Vec<Variant> {
     let plain = Variant {
         name: "plain",
+        instructions: Instructions::Baseline,
         run: match pattern {
             Pattern::Sum => plain_sum,
             Pattern::Fill => plain_fill,
@@ -98,9 +114,9 @@ pub const fn counted(pattern: Pattern) -> usize {
 }
 
 /// The factor of the triad, and what is filled in.
-const SCALAR: f64 = 3.0;
+pub const SCALAR: f64 = 3.0;
 
-unsafe fn plain_sum(on: Arrays) {
+unsafe fn plain_sum(on: Arrays) -> f64 {
     // SAFETY: as the caller promises; f64 has no invalid bit patterns.
     let b = unsafe { std::slice::from_raw_parts(on.b, on.bytes / 8) };
     let mut sums = [0.0f64; 16];
@@ -109,21 +125,23 @@ unsafe fn plain_sum(on: Arrays) {
             *sum += value;
         }
     }
-    std::hint::black_box(sums);
+    sums.iter().sum()
 }
 
-unsafe fn plain_fill(on: Arrays) {
+unsafe fn plain_fill(on: Arrays) -> f64 {
     // SAFETY: as the caller promises.
     let a = unsafe { std::slice::from_raw_parts_mut(on.a, on.bytes / 8) };
     a.fill(std::hint::black_box(SCALAR));
+    0.0
 }
 
-unsafe fn plain_copy(on: Arrays) {
+unsafe fn plain_copy(on: Arrays) -> f64 {
     // SAFETY: as the caller promises: the arrays do not overlap.
     unsafe { std::ptr::copy_nonoverlapping(on.b, on.a, on.bytes / 8) };
+    0.0
 }
 
-unsafe fn plain_triad(on: Arrays) {
+unsafe fn plain_triad(on: Arrays) -> f64 {
     let scalar = std::hint::black_box(SCALAR);
     // SAFETY: as the caller promises: the arrays do not overlap.
     let (a, b, c) = unsafe {
@@ -136,6 +154,7 @@ unsafe fn plain_triad(on: Arrays) {
     for ((a, b), c) in a.iter_mut().zip(b).zip(c) {
         *a = b + scalar * c;
     }
+    0.0
 }
 
 #[cfg(test)]
@@ -169,7 +188,10 @@ mod tests {
                 bytes: 2 * BLOCK,
             };
             // SAFETY: all three are longer than said and aligned.
-            unsafe { variant.run(arrays) };
+            let sum = unsafe { variant.run(arrays) };
+            let of_b: f64 = b.0[..2 * BLOCK / 8].iter().sum();
+            let of_b = if pattern == Pattern::Sum { of_b } else { 0.0 };
+            assert!((sum - of_b).abs() < 1e-9, "{} sums {sum}", variant.name);
             for at in 0..3 * BLOCK / 8 {
                 let inside = at < 2 * BLOCK / 8;
                 let old = before.0[at];

@@ -336,7 +336,7 @@ fn fused() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::clock::Clock;
+    use crate::kernels::loops::clock::Clock;
 
     /// The fastest of many: what the work takes when nothing disturbs.
     fn fastest_ns(clock: &Clock, work: impl Fn()) -> f64 {

@@ -74,6 +74,12 @@ impl Chain {
         (!order.is_empty()).then_some(Self(start))
     }
 
+    /// The line where it is.
+    #[must_use]
+    pub const fn at(&self) -> NonNull<u8> {
+        self.0
+    }
+
     /// Makes about so many loads (the next multiple of [`UNROLLED`]), each of
     /// the address that the one before gave.
     ///

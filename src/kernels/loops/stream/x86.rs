@@ -10,13 +10,14 @@
 )]
 
 use std::arch::x86_64::{
-    __m256d, __m512d, _MM_HINT_NTA, _MM_HINT_T0, _mm_prefetch, _mm_sfence, _mm256_add_pd,
-    _mm256_load_pd, _mm256_mul_pd, _mm256_set1_pd, _mm256_setzero_pd, _mm256_stream_pd,
-    _mm512_add_pd, _mm512_fmadd_pd, _mm512_load_pd, _mm512_set1_pd, _mm512_setzero_pd,
-    _mm512_store_pd, _mm512_stream_pd,
+    __m256d, __m512d, _MM_HINT_NTA, _MM_HINT_T0, _mm_add_pd, _mm_load_pd, _mm_mul_pd, _mm_prefetch,
+    _mm_set1_pd, _mm_sfence, _mm_stream_pd, _mm256_add_pd, _mm256_load_pd, _mm256_mul_pd,
+    _mm256_set1_pd, _mm256_setzero_pd, _mm256_storeu_pd, _mm256_stream_pd, _mm512_add_pd,
+    _mm512_fmadd_pd, _mm512_load_pd, _mm512_set1_pd, _mm512_setzero_pd, _mm512_store_pd,
+    _mm512_storeu_pd, _mm512_stream_pd,
 };
 
-use super::{Arrays, BLOCK, Pattern, SCALAR, Variant};
+use super::{Arrays, BLOCK, Instructions, Pattern, SCALAR, Variant};
 
 /// Waits until all non-temporal stores are seen by everybody.
 fn fence() {
@@ -34,21 +35,37 @@ fn fence() {
 pub(super) fn variants(pattern: Pattern) -> Vec<Variant> {
     let mut found = match pattern {
         Pattern::Sum => Vec::new(),
-        Pattern::Fill => vec![variant("rep stos", rep_fill)],
-        Pattern::Copy => vec![variant("rep movs", rep_copy)],
-        Pattern::Triad => Vec::new(),
+        Pattern::Fill => vec![
+            variant("rep stos", rep_fill),
+            variant("sse2, streamed", fill_128),
+        ],
+        Pattern::Copy => vec![
+            variant("rep movs", rep_copy),
+            variant("sse2, streamed", copy_128),
+        ],
+        Pattern::Triad => vec![variant("sse2, streamed", triad_128)],
+    };
+    let needing = |instructions: Instructions, variants: Vec<Variant>| {
+        variants.into_iter().map(move |variant| Variant {
+            instructions,
+            ..variant
+        })
     };
     if std::arch::is_x86_feature_detected!("avx") {
-        found.extend(avx(pattern));
+        found.extend(needing(Instructions::Avx, avx(pattern)));
     }
     if std::arch::is_x86_feature_detected!("avx512f") {
-        found.extend(avx512(pattern));
+        found.extend(needing(Instructions::Avx512, avx512(pattern)));
     }
     found
 }
 
-const fn variant(name: &'static str, run: unsafe fn(Arrays)) -> Variant {
-    Variant { name, run }
+const fn variant(name: &'static str, run: unsafe fn(Arrays) -> f64) -> Variant {
+    Variant {
+        name,
+        instructions: Instructions::Baseline,
+        run,
+    }
 }
 
 fn avx(pattern: Pattern) -> Vec<Variant> {
@@ -118,7 +135,7 @@ unsafe fn fetch_all<const AHEAD: usize>(at: *const f64) {
     }
 }
 
-unsafe fn rep_fill(on: Arrays) {
+unsafe fn rep_fill(on: Arrays) -> f64 {
     // SAFETY: as the caller promises; the direction flag is clear by the ABI.
     unsafe {
         std::arch::asm!(
@@ -129,9 +146,10 @@ unsafe fn rep_fill(on: Arrays) {
             options(nostack, preserves_flags)
         );
     }
+    0.0
 }
 
-unsafe fn rep_copy(on: Arrays) {
+unsafe fn rep_copy(on: Arrays) -> f64 {
     // SAFETY: as the caller promises; the direction flag is clear by the ABI.
     unsafe {
         std::arch::asm!(
@@ -142,10 +160,58 @@ unsafe fn rep_copy(on: Arrays) {
             options(nostack, preserves_flags)
         );
     }
+    0.0
+}
+
+#[target_feature(enable = "sse2")]
+unsafe fn fill_128(on: Arrays) -> f64 {
+    let value = _mm_set1_pd(std::hint::black_box(SCALAR));
+    for at in (0..on.bytes / 8).step_by(8) {
+        for lane in [0, 2, 4, 6] {
+            // SAFETY: within `a`, which is aligned.
+            unsafe { _mm_stream_pd(on.a.add(at + lane), value) };
+        }
+    }
+    fence();
+    0.0
+}
+
+#[target_feature(enable = "sse2")]
+unsafe fn copy_128(on: Arrays) -> f64 {
+    for at in (0..on.bytes / 8).step_by(8) {
+        // SAFETY: within both arrays, which are aligned.
+        unsafe {
+            let values = [0, 2, 4, 6].map(|lane| _mm_load_pd(on.b.add(at + lane)));
+            for (lane, value) in values.into_iter().enumerate() {
+                _mm_stream_pd(on.a.add(at + 2 * lane), value);
+            }
+        }
+    }
+    fence();
+    0.0
+}
+
+#[target_feature(enable = "sse2")]
+unsafe fn triad_128(on: Arrays) -> f64 {
+    let scalar = _mm_set1_pd(std::hint::black_box(SCALAR));
+    for at in (0..on.bytes / 8).step_by(8) {
+        // SAFETY: within all arrays, which are aligned.
+        unsafe {
+            let values = [0, 2, 4, 6].map(|lane| {
+                let product = _mm_mul_pd(scalar, _mm_load_pd(on.c.add(at + lane)));
+                _mm_add_pd(_mm_load_pd(on.b.add(at + lane)), product)
+            });
+            for (lane, value) in values.into_iter().enumerate() {
+                _mm_stream_pd(on.a.add(at + 2 * lane), value);
+            }
+        }
+    }
+    fence();
+    0.0
 }
 
 #[target_feature(enable = "avx")]
-unsafe fn sum_256<const WAYS: usize, const AHEAD: usize>(on: Arrays) {
+unsafe fn sum_256<const WAYS: usize, const AHEAD: usize>(on: Arrays) -> f64 {
     const STEP: usize = 16;
     let part = on.bytes / 8 / WAYS;
     let mut sums: [[__m256d; 4]; WAYS] = [[_mm256_setzero_pd(); 4]; WAYS];
@@ -164,11 +230,28 @@ unsafe fn sum_256<const WAYS: usize, const AHEAD: usize>(on: Arrays) {
         }
         at += STEP;
     }
-    std::hint::black_box(sums);
+    lanes::<4>(sums.as_flattened().iter().map(|&sum| {
+        let mut lanes = [0.0; 4];
+        // SAFETY: four numbers go where there is room for four.
+        unsafe { _mm256_storeu_pd(lanes.as_mut_ptr(), sum) };
+        lanes
+    }))
+}
+
+/// The sum of all lanes of vectors, once per pass.
+#[inline(always)]
+fn lanes<const LANES: usize>(vectors: impl Iterator<Item = [f64; LANES]>) -> f64 {
+    let mut sums = [0.0; LANES];
+    for vector in vectors {
+        for (sum, lane) in sums.iter_mut().zip(vector) {
+            *sum += lane;
+        }
+    }
+    sums.iter().sum()
 }
 
 #[target_feature(enable = "avx512f")]
-unsafe fn sum_512<const WAYS: usize, const AHEAD: usize>(on: Arrays) {
+unsafe fn sum_512<const WAYS: usize, const AHEAD: usize>(on: Arrays) -> f64 {
     const STEP: usize = 32;
     let part = on.bytes / 8 / WAYS;
     let mut sums: [[__m512d; 4]; WAYS] = [[_mm512_setzero_pd(); 4]; WAYS];
@@ -186,11 +269,16 @@ unsafe fn sum_512<const WAYS: usize, const AHEAD: usize>(on: Arrays) {
         }
         at += STEP;
     }
-    std::hint::black_box(sums);
+    lanes::<8>(sums.as_flattened().iter().map(|&sum| {
+        let mut lanes = [0.0; 8];
+        // SAFETY: eight numbers go where there is room for eight.
+        unsafe { _mm512_storeu_pd(lanes.as_mut_ptr(), sum) };
+        lanes
+    }))
 }
 
 #[target_feature(enable = "avx")]
-unsafe fn fill_256(on: Arrays) {
+unsafe fn fill_256(on: Arrays) -> f64 {
     let value = _mm256_set1_pd(std::hint::black_box(SCALAR));
     for block in 0..on.bytes / BLOCK {
         // SAFETY: within `a`, which is aligned.
@@ -202,10 +290,11 @@ unsafe fn fill_256(on: Arrays) {
         }
     }
     fence();
+    0.0
 }
 
 #[target_feature(enable = "avx512f")]
-unsafe fn fill_512<const STREAMED: bool>(on: Arrays) {
+unsafe fn fill_512<const STREAMED: bool>(on: Arrays) -> f64 {
     let value = _mm512_set1_pd(std::hint::black_box(SCALAR));
     for block in 0..on.bytes / BLOCK {
         // SAFETY: within `a`, which is aligned.
@@ -217,6 +306,7 @@ unsafe fn fill_512<const STREAMED: bool>(on: Arrays) {
         }
     }
     fence();
+    0.0
 }
 
 #[target_feature(enable = "avx512f")]
@@ -233,7 +323,7 @@ unsafe fn put<const STREAMED: bool>(to: *mut f64, value: __m512d) {
 }
 
 #[target_feature(enable = "avx")]
-unsafe fn copy_256<const AHEAD: usize>(on: Arrays) {
+unsafe fn copy_256<const AHEAD: usize>(on: Arrays) -> f64 {
     for at in (0..on.bytes / 8).step_by(16) {
         // SAFETY: within both arrays, which are aligned.
         unsafe {
@@ -247,10 +337,11 @@ unsafe fn copy_256<const AHEAD: usize>(on: Arrays) {
         }
     }
     fence();
+    0.0
 }
 
 #[target_feature(enable = "avx512f")]
-unsafe fn copy_512<const STREAMED: bool, const AHEAD: usize>(on: Arrays) {
+unsafe fn copy_512<const STREAMED: bool, const AHEAD: usize>(on: Arrays) -> f64 {
     for at in (0..on.bytes / 8).step_by(32) {
         // SAFETY: within both arrays, which are aligned.
         unsafe {
@@ -265,10 +356,11 @@ unsafe fn copy_512<const STREAMED: bool, const AHEAD: usize>(on: Arrays) {
         }
     }
     fence();
+    0.0
 }
 
 #[target_feature(enable = "avx")]
-unsafe fn triad_256<const AHEAD: usize>(on: Arrays) {
+unsafe fn triad_256<const AHEAD: usize>(on: Arrays) -> f64 {
     let scalar = _mm256_set1_pd(std::hint::black_box(SCALAR));
     for at in (0..on.bytes / 8).step_by(16) {
         // SAFETY: within all arrays, which are aligned.
@@ -288,10 +380,11 @@ unsafe fn triad_256<const AHEAD: usize>(on: Arrays) {
         }
     }
     fence();
+    0.0
 }
 
 #[target_feature(enable = "avx512f")]
-unsafe fn triad_512<const STREAMED: bool, const AHEAD: usize>(on: Arrays) {
+unsafe fn triad_512<const STREAMED: bool, const AHEAD: usize>(on: Arrays) -> f64 {
     let scalar = _mm512_set1_pd(std::hint::black_box(SCALAR));
     for at in (0..on.bytes / 8).step_by(32) {
         // SAFETY: within all arrays, which are aligned.
@@ -309,4 +402,5 @@ unsafe fn triad_512<const STREAMED: bool, const AHEAD: usize>(on: Arrays) {
         }
     }
     fence();
+    0.0
 }

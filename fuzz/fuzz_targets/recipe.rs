@@ -1,0 +1,48 @@
+//! Recipes: read or refused with a line of the text and one line of words; what
+//! was read makes commands, without values as well as with those asked for.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pinwise::workload::{Recipe, Sweep};
+
+fuzz_target!(|text: &[u8]| {
+    let Ok(text) = std::str::from_utf8(text) else {
+        return;
+    };
+    let recipe = match Recipe::parse(text) {
+        Ok(recipe) => recipe,
+        Err(error) => {
+            assert!((1..=text.split('\n').count()).contains(&error.line));
+            assert!(!error.reason.is_empty() && !error.to_string().contains('\n'));
+            return;
+        }
+    };
+    assert!(!recipe.name.is_empty() && !recipe.about.trim().is_empty());
+    let programs: Vec<(String, String)> = recipe
+        .programs
+        .iter()
+        .map(|program| (program.key.clone(), format!("/bin/{}", program.names[0])))
+        .collect();
+    let sweeps: Vec<Sweep> = recipe
+        .parameters
+        .iter()
+        .map(|parameter| Sweep {
+            name: parameter.name.clone(),
+            values: vec![parameter.default.clone()],
+        })
+        .collect();
+    for sweeps in [&[][..], &sweeps] {
+        let choices = recipe.choices(sweeps).expect("defaults can be chosen");
+        for chosen in &choices {
+            let workload = recipe
+                .workload(chosen, "/tmp/a b", &programs)
+                .expect("what was read can be run");
+            assert!(!workload.command.program().is_empty());
+            assert!(workload.verify.is_some() || workload.expect.is_some());
+            let generation = recipe.generation(chosen, "/tmp/a b", &programs);
+            assert!(generation.is_ok());
+            assert!(recipe.server(chosen, "/tmp/a b", &programs).is_ok());
+        }
+    }
+});

@@ -1,0 +1,161 @@
+//! Arguments of the built-in workloads and of what is made of them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::{EffortArgs, ResultArgs};
+use crate::cli::values::{parse_count, parse_duration, parse_number_or_bytes};
+
+/// `pinwise kernel`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pinwise kernel --list
+  pinwise kernel whetstone --threads 2 --work 100
+  pinwise kernel fft --seconds 2s --isa v3
+  pinwise kernel triad --threads 2 --size 1GiB --bind 0,1
+
+Work is counted in units of about 10 ms on one core of 2026. The same work gives
+the same checksum for every number of threads, split, instruction set and place.")]
+pub struct KernelArgs {
+    /// Which; --list shows them
+    #[arg(value_name = "NAME", required_unless_present = "list")]
+    pub name: Option<String>,
+    /// List all kernels with what they do and count
+    #[arg(long)]
+    pub list: bool,
+    /// Threads that share the work
+    #[arg(long, value_name = "T", default_value_t = 1, value_parser = parse_count)]
+    pub threads: usize,
+    /// Units of work, all threads together [default: 100]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    pub work: Option<usize>,
+    /// Work for so long instead
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "work")]
+    pub seconds: Option<Duration>,
+    /// Size of a unit or of the data, such as 1048576, 64KiB or 1GiB; --list
+    /// says what it means to each
+    #[arg(long, value_name = "SIZE", value_parser = parse_number_or_bytes)]
+    pub size: Option<u64>,
+    /// Instruction set of the hot loop: v1, v2, v3, v4 (of x86-64) or native
+    #[arg(long, value_name = "ISA", default_value = "native")]
+    pub isa: String,
+    /// How units are dealt to threads
+    #[arg(long, value_enum, value_name = "HOW", default_value = "static")]
+    pub split: SplitChoice,
+    /// Bind thread i to the i-th of these CPUs [default: threads are not
+    /// placed]
+    #[arg(long, value_name = "CPUS")]
+    pub bind: Option<String>,
+    /// Where kernels that need files make them [default: the folder for
+    /// temporary files]
+    #[arg(long, value_name = "FOLDER")]
+    pub folder: Option<PathBuf>,
+}
+
+/// How units are dealt to threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SplitChoice {
+    /// Equal shares beforehand.
+    Static,
+    /// Whoever is done takes the next.
+    Dynamic,
+}
+
+/// `pinwise bench`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pinwise bench whetstone fft
+  pinwise bench --suite smt
+  pinwise bench --suite memory --threads 1..4
+  pinwise bench --suite smt --machine 'sim:package:1 core:4 pu:2'
+  pinwise bench mandelbrot --isa v1,native
+
+Every kernel is one randomised comparison of its cells (two more for SMT); the
+same work is shared by more threads. Without --budget there is time for about 12
+blocks of each, between 1 and 10 minutes in all; without --precision a
+comparison ends when all intervals are within ±0.5 %.")]
+pub struct BenchArgs {
+    /// Kernels; `pinwise kernel --list` shows them
+    #[arg(value_name = "KERNEL", conflicts_with = "suite")]
+    pub kernels: Vec<String>,
+    /// A set of kernels with the placements and threads that suit its question
+    #[arg(long, value_enum, value_name = "SUITE")]
+    pub suite: Option<Suite>,
+    /// Where the threads run; repeat for each [default: what suits the suite]
+    #[arg(long = "place", value_name = "PLACEMENT")]
+    pub places: Vec<String>,
+    /// Numbers of threads: 1..4 or 1,2,4 [default: what suits the suite]
+    #[arg(long, value_name = "LIST")]
+    pub threads: Option<String>,
+    /// Instruction sets: v1,v3,native or all [default: native]
+    #[arg(long, value_name = "LIST")]
+    pub isa: Option<String>,
+    /// Units of work of each run, all threads together [default: 10 for each
+    /// thread of the cell with most; about 100 in all where that is less]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    pub work: Option<usize>,
+    /// Options on effort.
+    #[command(flatten)]
+    pub effort: EffortArgs,
+    /// Options on results.
+    #[command(flatten)]
+    pub results: ResultArgs,
+}
+
+/// Sets of kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Suite {
+    /// What the second CPU of a core adds.
+    Smt,
+    /// Memory bandwidth and latency over CPUs.
+    Memory,
+    /// Cache bandwidth and latency, level by level.
+    Caches,
+    /// Speed-up over the number of threads.
+    Scaling,
+    /// All of these.
+    All,
+}
+
+/// `pinwise recipes`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pinwise recipes
+  pinwise recipes compile
+  pinwise compare --recipe compile
+  pinwise compare --recipe ./my.toml")]
+pub struct RecipesArgs {
+    /// Show this one whole
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+}
+
+/// `pinwise reproduce`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pinwise reproduce --list
+  pinwise reproduce hyperthread-fill --simulated
+  pinwise reproduce --all --simulated
+  pinwise reproduce pinned-single-thread --budget 2m
+
+Simulated, what a report's machine does follows from mechanisms; figures that set
+a parameter are printed as given and never counted.")]
+pub struct ReproduceArgs {
+    /// A field report
+    #[arg(value_name = "NAME", required_unless_present_any = ["list", "all"])]
+    pub name: Option<String>,
+    /// List the reports and their experiments
+    #[arg(long, conflicts_with = "all")]
+    pub list: bool,
+    /// All of them
+    #[arg(long, conflicts_with = "name")]
+    pub all: bool,
+    /// On the report's own machine, simulated, instead of this one
+    #[arg(long)]
+    pub simulated: bool,
+    /// Options on effort.
+    #[command(flatten)]
+    pub effort: EffortArgs,
+}

@@ -1,0 +1,378 @@
+//! `bench`: built-in workloads over threads and placements.
+//!
+//! Arguments become trials; every trial is a comparison that is carried out,
+//! stored and shown like any other.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use super::args::{BenchArgs, Global, Suite as SuiteChoice};
+use super::compare::{carry_out, measured_before};
+use super::kernel::found;
+use super::terminal::Terminal;
+use super::{Exit, export, open_machine, open_store, plan};
+use crate::kernels::work::{Isa, Kernel};
+use crate::machine::Machine;
+use crate::placement::Placement;
+use crate::record::{Bench, Comparison, Stopped};
+use crate::report;
+use crate::study::bench::{self, Conductor, Ground, Plan, Suite, Wanted, cache_fit, smt};
+use crate::study::compare as comparing;
+use crate::topology::Topology;
+
+/// Without a budget every comparison gets time for so many blocks, all of them
+/// at least the usual budget and at most so many seconds.
+const USUAL_BLOCKS: f64 = 12.0;
+const LONGEST_S: f64 = 600.0;
+/// Largest number of threads: more is a slip of the finger.
+const MOST_THREADS: usize = 4096;
+
+pub(super) fn bench(
+    global: &Global,
+    args: &BenchArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    let seed = plan::seed(&args.effort);
+    refuse_files_of_runs(args)?;
+    export::check_writable(&args.results)?;
+    let is_local = global.machine == "local";
+    let wanted = wanted(args, is_local)?;
+    let mut machine = open_machine(global, seed, false)?;
+    let (topology, warnings) = machine.topology()?;
+    for warning in warnings {
+        terminal.note(&warning);
+    }
+    let plan = planned(
+        global,
+        args,
+        &wanted,
+        seed,
+        &topology,
+        machine.as_ref(),
+        terminal,
+    )?;
+    let mut conductor = Stage {
+        global,
+        terminal,
+        is_stored: true,
+    };
+    let record = bench::run(&plan, machine.as_mut(), &mut conductor)?;
+    if record.kernels.is_empty() && record.stopped == Some(Stopped::Interrupted) {
+        terminal.warn("interrupted before the first run that counts; nothing was stored");
+        return Ok(Exit::Interrupted);
+    }
+    show(&record, terminal)?;
+    export::bench_results(&record, &args.results)?;
+    Ok(match exit_of(&record) {
+        Exit::Done if !conductor.is_stored => Exit::Error,
+        other => other,
+    })
+}
+
+/// Prints a bench, new or stored.
+pub(super) fn show(record: &Bench, terminal: &Terminal) -> anyhow::Result<()> {
+    if terminal.is_json() {
+        return terminal.print_json(record);
+    }
+    terminal.print(&report::bench(record, terminal.palette()))
+}
+
+fn exit_of(record: &Bench) -> Exit {
+    let has_failed = record
+        .kernels
+        .iter()
+        .any(|kernel| kernel.cells.iter().any(|cell| cell.invalid.is_some()));
+    match record.stopped {
+        Some(Stopped::Interrupted) => Exit::Interrupted,
+        _ if has_failed => Exit::Error,
+        _ => Exit::Done,
+    }
+}
+
+/// Runs stand in the comparisons that a bench is made of.
+fn refuse_files_of_runs(args: &BenchArgs) -> anyhow::Result<()> {
+    let refused = [
+        ("--export-markdown", &args.results.export_markdown),
+        ("--export-hyperfine", &args.results.export_hyperfine),
+    ];
+    for (option, path) in refused {
+        if path.is_some() {
+            bail!(
+                "{option}: a bench is many comparisons; export each by its id (pinwise history), or take --export-json or --export-csv"
+            );
+        }
+    }
+    Ok(())
+}
+
+fn wanted(args: &BenchArgs, is_local: bool) -> anyhow::Result<Wanted> {
+    let mut kernels: Vec<&'static Kernel> = Vec::new();
+    for name in &args.kernels {
+        kernels.push(found(name)?);
+    }
+    if kernels.is_empty() && args.suite.is_none() {
+        bail!(
+            "name kernels (pinwise kernel --list), or a suite: --suite smt, memory, caches, scaling or all"
+        );
+    }
+    let suite = args.suite.map(|choice| match choice {
+        SuiteChoice::Smt => Suite::Smt,
+        SuiteChoice::Memory => Suite::Memory,
+        SuiteChoice::Caches => Suite::Caches,
+        SuiteChoice::Scaling => Suite::Scaling,
+        SuiteChoice::All => Suite::All,
+    });
+    let chooses_itself = matches!(suite, Some(Suite::Smt | Suite::All));
+    if chooses_itself && !(args.places.is_empty() && args.threads.is_none()) {
+        let option = if args.threads.is_some() {
+            "--threads"
+        } else {
+            "--place"
+        };
+        bail!(
+            "{option}: the suites smt and all choose threads and placements by the machine's cores; leave it away, or name kernels"
+        );
+    }
+    let places: Vec<Placement> = args
+        .places
+        .iter()
+        .map(|name| name.parse().context("--place"))
+        .collect::<anyhow::Result<_>>()?;
+    let isas = isas(args.isa.as_deref(), is_local)?;
+    check_versions(&kernels, &isas)?;
+    Ok(Wanted {
+        kernels,
+        suite,
+        places,
+        threads: match &args.threads {
+            Some(text) => threads(text)?,
+            None => Vec::new(),
+        },
+        isas,
+        work: args.work.map(|units| units as u64),
+    })
+}
+
+/// Kernels that were named must have what was asked for; of a suite, those
+/// that lack it are left out.
+fn check_versions(kernels: &[&'static Kernel], isas: &[Isa]) -> anyhow::Result<()> {
+    let compiled = isas
+        .iter()
+        .find(|isa| !matches!(isa, Isa::V1 | Isa::Native));
+    let asked = if isas.len() > 1 {
+        isas.last()
+    } else {
+        compiled
+    };
+    let lacking = kernels.iter().find(|kernel| !kernel.has_versions);
+    match (asked, lacking) {
+        (Some(isa), Some(kernel)) => bail!(
+            "--isa {isa}: {} is compiled for the baseline only; leave --isa away (pinwise kernel --list says which kernels have versions)",
+            kernel.name
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// `v1,native` or `all`, oldest first. A machine that is only described has
+/// all of them.
+pub(super) fn isas(text: Option<&str>, is_local: bool) -> anyhow::Result<Vec<Isa>> {
+    let here = if is_local {
+        Isa::here()
+    } else {
+        Isa::ALL.to_vec()
+    };
+    isas_among(text, &here)
+}
+
+fn isas_among(text: Option<&str>, here: &[Isa]) -> anyhow::Result<Vec<Isa>> {
+    let Some(text) = text else {
+        return Ok(Vec::new());
+    };
+    if text == "all" {
+        return Ok(here.to_vec());
+    }
+    let mut found = Vec::new();
+    for word in text.split(',') {
+        let isa: Isa = word
+            .trim()
+            .parse()
+            .map_err(|error: String| anyhow::anyhow!("--isa: {error}"))?;
+        if !here.contains(&isa) {
+            let names: Vec<&str> = here.iter().map(|isa| isa.name()).collect();
+            bail!("--isa {isa}: this CPU has {} only", names.join(", "));
+        }
+        found.push(isa);
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
+/// `1..4` or `1,2,4`, ascending.
+fn threads(text: &str) -> anyhow::Result<Vec<usize>> {
+    let bad = || {
+        format!(
+            "--threads '{text}': write numbers of threads from 1 to {MOST_THREADS}, such as 1..4 or 1,2,4"
+        )
+    };
+    let number = |word: &str| -> anyhow::Result<usize> {
+        let number: usize = word.trim().parse().ok().with_context(bad)?;
+        if !(1..=MOST_THREADS).contains(&number) {
+            bail!("{}", bad());
+        }
+        Ok(number)
+    };
+    let mut found = Vec::new();
+    for part in text.split(',') {
+        match part.split_once("..") {
+            Some((first, last)) => {
+                let (first, last) = (number(first)?, number(last)?);
+                if first > last {
+                    bail!("{}", bad());
+                }
+                found.extend(first..=last);
+            }
+            None => found.push(number(part)?),
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
+fn planned(
+    global: &Global,
+    args: &BenchArgs,
+    wanted: &Wanted,
+    seed: u64,
+    topology: &Topology,
+    machine: &dyn Machine,
+    terminal: &Terminal,
+) -> anyhow::Result<Plan> {
+    let known = measured_before(global, topology, &machine.label());
+    let siblings = smt::smt(topology, known.as_ref());
+    let caches = cache_fit::caches(topology, known.as_ref());
+    let ground = Ground {
+        topology,
+        smt: &siblings,
+        caches: &caches.0,
+    };
+    let (trials, notes) = bench::trials(wanted, ground).context("--place")?;
+    for note in &notes {
+        terminal.note(note);
+    }
+    if trials.is_empty() && wanted.suite.is_none() {
+        bail!(
+            "there is nothing to compare: one thread at one place leaves one cell; add --threads, --place or --isa"
+        );
+    }
+    let mut tuning = plan::tuning(&args.effort);
+    if let (None, Some(budget)) = (args.effort.budget, tuning.budget) {
+        let block_s: f64 = trials.iter().map(bench::Trial::block_s).sum();
+        let wanted = Duration::from_secs_f64((USUAL_BLOCKS * block_s).min(LONGEST_S));
+        tuning.budget = Some(budget.max(wanted));
+    }
+    let (id, started) = plan::name_and_time();
+    Ok(Plan {
+        program: program(!machine.is_simulated())?,
+        id,
+        started,
+        seed,
+        suite: args.suite.map(|suite| format!("{suite:?}").to_lowercase()),
+        tuning,
+        trials,
+        smt: siblings.record,
+        caches,
+        notes,
+        tags: args.results.tags.clone(),
+    })
+}
+
+/// The program whose `kernel` command is run: this executable, or its name
+/// where nothing is executed.
+pub(super) fn program(is_local: bool) -> anyhow::Result<String> {
+    if is_local {
+        super::own_program()
+    } else {
+        Ok("pinwise".to_owned())
+    }
+}
+
+/// Carries comparisons out on a machine, and keeps what has grown.
+struct Stage<'a> {
+    global: &'a Global,
+    terminal: &'a Terminal,
+    is_stored: bool,
+}
+
+impl Conductor for Stage<'_> {
+    fn name_and_time(&mut self) -> (String, String) {
+        plan::name_and_time()
+    }
+
+    fn compare(
+        &mut self,
+        plan: &comparing::Plan,
+        machine: &mut dyn Machine,
+    ) -> anyhow::Result<Comparison> {
+        let (record, is_stored) = carry_out(self.global, plan, machine, self.terminal)?;
+        self.is_stored &= is_stored;
+        Ok(record)
+    }
+
+    fn note(&mut self, sentence: &str) {
+        self.terminal.warn(sentence);
+    }
+
+    fn keep(&mut self, record: &Bench) {
+        let kept = open_store(self.global).and_then(|store| {
+            let Some(mut store) = store else {
+                return Ok(());
+            };
+            Ok(store.keep(record)?)
+        });
+        if let Err(error) = kept {
+            // It is tried again after every comparison; the last time counts.
+            let is_last = record.stopped.is_some();
+            if is_last {
+                self.is_stored = false;
+                self.terminal.error(&format!(
+                    "{error:#}; the results below are complete, keep them with --format json or --export-json"
+                ));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_threads() {
+        assert_eq!(threads("1..4").unwrap(), [1, 2, 3, 4]);
+        assert_eq!(threads("8,1,2,2").unwrap(), [1, 2, 8]);
+        assert_eq!(threads("1,3..4").unwrap(), [1, 3, 4]);
+        for bad in ["", "0", "0..2", "4..1", "x", "1..", "1,,2", "5000", "-1"] {
+            let told = threads(bad).unwrap_err().to_string();
+            assert!(told.starts_with("--threads '"), "{told}");
+        }
+    }
+
+    #[test]
+    fn instruction_sets() {
+        let here = [Isa::V1, Isa::V2, Isa::Native];
+        let of = |text: &str| isas_among(Some(text), &here);
+        assert_eq!(isas_among(None, &here).unwrap(), []);
+        assert_eq!(of("native,v1").unwrap(), [Isa::V1, Isa::Native]);
+        assert_eq!(of("all").unwrap(), here);
+        assert_eq!(
+            of("v1,v4").unwrap_err().to_string(),
+            "--isa v4: this CPU has v1, v2, native only"
+        );
+        assert!(of("v9").unwrap_err().to_string().starts_with("--isa: "));
+        assert!(of("").is_err());
+    }
+}

@@ -1,0 +1,137 @@
+//! `kernel`: one built-in workload, once, in this process.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+
+use super::Exit;
+use super::args::{Global, KernelArgs, SplitChoice};
+use super::terminal::Terminal;
+use crate::kernels::work::{self, Amount, Isa, KERNELS, Kernel, Order, Outcome, Setup, Split};
+use crate::machine::linux::available_memory_bytes;
+use crate::record::{KERNEL_SCHEMA, KernelRecord};
+use crate::report;
+use crate::topology::CpuSet;
+
+/// Units of work without `--work`: about a second on one core.
+const DEFAULT_WORK: u64 = 100;
+
+pub(super) fn kernel(
+    global: &Global,
+    args: &KernelArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    if args.list {
+        return list(terminal);
+    }
+    if global.machine != "local" {
+        bail!("kernel computes for real; it needs --machine local (compare and bench simulate)");
+    }
+    let order = order(args)?;
+    let outcome = work::run(&order, available_memory_bytes())?;
+    let record = record(&order, &outcome);
+    if terminal.is_json() {
+        terminal.print_json(&record)?;
+    } else {
+        terminal.print(&report::kernel(&record))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn list(terminal: &Terminal) -> anyhow::Result<Exit> {
+    if terminal.is_json() {
+        bail!("--list is for people; it has no JSON");
+    }
+    let rows: Vec<report::KernelRow> = KERNELS
+        .iter()
+        .map(|kernel| report::KernelRow {
+            name: kernel.name,
+            group: kernel.group.name(),
+            about: kernel.about,
+            source: kernel.source,
+            operation: kernel.operation,
+            size: kernel.size.map(|size| (size.of, size.default)),
+            has_versions: kernel.has_versions,
+        })
+        .collect();
+    terminal.print(&report::kernels(&rows))?;
+    Ok(Exit::Done)
+}
+
+/// The kernel of this name, or what else there is.
+pub(super) fn found(name: &str) -> anyhow::Result<&'static Kernel> {
+    work::find(name).with_context(|| {
+        let likeness = |kernel: &&Kernel| strsim::jaro_winkler(name, kernel.name);
+        let nearest = KERNELS
+            .iter()
+            .max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+        let nearest = nearest.map_or("", |kernel| kernel.name);
+        format!("'{name}' is not a kernel; did you mean {nearest}? (pinwise kernel --list)")
+    })
+}
+
+fn order(args: &KernelArgs) -> anyhow::Result<Order> {
+    let kernel = found(args.name.as_deref().unwrap_or_default())?;
+    let isa: Isa = args
+        .isa
+        .parse()
+        .map_err(|error: String| anyhow::anyhow!("--isa: {error}"))?;
+    let cpus: Vec<usize> = match &args.bind {
+        None => Vec::new(),
+        Some(text) => {
+            let set = CpuSet::parse_list(text).with_context(|| format!("--bind '{text}'"))?;
+            set.iter().collect()
+        }
+    };
+    let amount = match (args.seconds, args.work) {
+        (Some(time), _) => Amount::Time(time),
+        (None, work) => Amount::Units(work.map_or(DEFAULT_WORK, |units| units as u64)),
+    };
+    Ok(Order {
+        kernel,
+        setup: Setup {
+            size: kernel.size_or_default(args.size)?,
+            threads: args.threads,
+            isa,
+            folder: args.folder.clone().unwrap_or_else(temporary),
+        },
+        amount,
+        split: match args.split {
+            SplitChoice::Static => Split::Static,
+            SplitChoice::Dynamic => Split::Dynamic,
+        },
+        cpus,
+    })
+}
+
+fn temporary() -> PathBuf {
+    std::env::temp_dir()
+}
+
+fn record(order: &Order, outcome: &Outcome) -> KernelRecord {
+    let seconds = outcome.elapsed.as_secs_f64();
+    let per_second = |amount: u64| amount as f64 / seconds.max(1e-9);
+    KernelRecord {
+        schema: KERNEL_SCHEMA.to_owned(),
+        kernel: order.kernel.name.to_owned(),
+        threads: order.setup.threads,
+        operations: outcome.operations,
+        operation: order.kernel.operation.to_owned(),
+        seconds,
+        rate: per_second(outcome.operations),
+        checksum: format!("{:016x}", outcome.checksum),
+        work: outcome.units,
+        bytes: outcome.bytes,
+        bytes_per_s: outcome.bytes.map(per_second),
+        size: order.kernel.size.map(|_| order.setup.size),
+        working_set_bytes: outcome.working_set_bytes,
+        isa: order.setup.isa.name().to_owned(),
+        isa_version: order.setup.isa.version().name().to_owned(),
+        chosen: outcome.chosen.clone(),
+        split: match order.split {
+            Split::Static => "static".to_owned(),
+            Split::Dynamic => "dynamic".to_owned(),
+        },
+        cpus: (!order.cpus.is_empty()).then(|| order.cpus.clone()),
+    }
+}

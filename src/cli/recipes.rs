@@ -1,0 +1,184 @@
+//! `recipes`: which real programs are ready as workloads, and `--recipe`.
+
+mod ready;
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+
+use super::Exit;
+use super::args::{Global, RecipesArgs};
+use super::terminal::Terminal;
+use crate::machine::linux::find_program;
+use crate::record::{RecipeEntry, RecipeList, RecipeMissing, RecipeParameter};
+use crate::report;
+use crate::workload::{Program, Recipe};
+
+pub(super) use ready::{Ready, open};
+
+/// The recipes that pinwise brings, by name.
+const BUILT_IN: [(&str, &str); 11] = [
+    ("7z", include_str!("../../recipes/7z.toml")),
+    ("compile", include_str!("../../recipes/compile.toml")),
+    (
+        "imagemagick-blur",
+        include_str!("../../recipes/imagemagick-blur.toml"),
+    ),
+    (
+        "imagemagick-rotate",
+        include_str!("../../recipes/imagemagick-rotate.toml"),
+    ),
+    ("openssl", include_str!("../../recipes/openssl.toml")),
+    ("postgres", include_str!("../../recipes/postgres.toml")),
+    (
+        "python-nbody",
+        include_str!("../../recipes/python-nbody.toml"),
+    ),
+    ("redis", include_str!("../../recipes/redis.toml")),
+    ("sqlite", include_str!("../../recipes/sqlite.toml")),
+    ("x264", include_str!("../../recipes/x264.toml")),
+    ("xz", include_str!("../../recipes/xz.toml")),
+];
+
+/// Largest file that is read as a recipe, bytes.
+const LARGEST: u64 = 1 << 20;
+
+pub(super) fn recipes(
+    global: &Global,
+    args: &RecipesArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    if global.machine != "local" {
+        bail!("recipes looks for programs on this machine; it needs --machine local");
+    }
+    match &args.name {
+        Some(name) => show(name, terminal)?,
+        None => list(terminal)?,
+    }
+    Ok(Exit::Done)
+}
+
+/// A recipe whole, as it is written.
+fn show(name: &str, terminal: &Terminal) -> anyhow::Result<()> {
+    let text = text_of(name)?;
+    parse(name, &text)?;
+    if terminal.is_json() {
+        return terminal.print_json(&serde_json::json!({ "name": name, "text": text }));
+    }
+    terminal.print(&text)
+}
+
+fn list(terminal: &Terminal) -> anyhow::Result<()> {
+    let mut recipes = Vec::new();
+    for (name, text) in BUILT_IN {
+        recipes.push(entry(&parse(name, text)?));
+    }
+    let list = RecipeList { recipes };
+    if terminal.is_json() {
+        return terminal.print_json(&list);
+    }
+    terminal.print(&report::recipes(&list, terminal.palette()))
+}
+
+fn entry(recipe: &Recipe) -> RecipeEntry {
+    let missing: Vec<RecipeMissing> = recipe
+        .programs
+        .iter()
+        .filter(|program| find_program(&program.names, &program.folders).is_none())
+        .map(|program| RecipeMissing {
+            program: program.names.join(" or "),
+            package: program.package.clone(),
+        })
+        .collect();
+    let unit = match recipe.metric.unit() {
+        "" => recipe.unit.clone(),
+        own => own.to_owned(),
+    };
+    let parameters = recipe.parameters.iter().map(|parameter| RecipeParameter {
+        name: parameter.name.clone(),
+        default: parameter.default.clone(),
+        values: parameter.values.clone(),
+        about: parameter.about.clone(),
+    });
+    RecipeEntry {
+        name: recipe.name.clone(),
+        about: recipe.about.clone(),
+        threads: recipe.threads.clone(),
+        metric: recipe.metric.to_string(),
+        unit,
+        parameters: parameters.collect(),
+        available: missing.is_empty(),
+        missing,
+    }
+}
+
+/// Paths of a recipe's programs by key, or how to install the first that is
+/// not there.
+fn locate(recipe: &Recipe) -> anyhow::Result<Vec<(String, String)>> {
+    let found = recipe.programs.iter().map(|program: &Program| {
+        let path = find_program(&program.names, &program.folders).with_context(|| {
+            format!(
+                "--recipe {}: {} is not installed (on Debian: apt-get install {})",
+                recipe.name,
+                program.names.join(" or "),
+                program.package
+            )
+        })?;
+        Ok((program.key.clone(), path))
+    });
+    found.collect()
+}
+
+/// The text of a recipe: one that pinwise brings, or a file's.
+fn text_of(name: &str) -> anyhow::Result<String> {
+    if let Some((_, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
+        return Ok((*text).to_owned());
+    }
+    let is_path = name.contains('/') || name.ends_with(".toml");
+    if !is_path {
+        let likeness = |known: &str| strsim::jaro_winkler(name, known);
+        let best = BUILT_IN
+            .iter()
+            .map(|(known, _)| *known)
+            .max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
+            .filter(|known| likeness(known) > 0.7);
+        let hint = best.map_or(String::new(), |known| format!("; did you mean {known}?"));
+        bail!(
+            "no recipe is called '{name}'{hint} (pinwise recipes lists them; a file is ./FILE.toml)"
+        );
+    }
+    read(Path::new(name)).with_context(|| format!("the recipe {name}"))
+}
+
+/// Only a file that ends, and soon.
+#[expect(clippy::disallowed_methods, reason = "cli reads what the user names")]
+fn read(path: &Path) -> anyhow::Result<String> {
+    let metadata = std::fs::metadata(path)?;
+    if !metadata.is_file() {
+        bail!("it is no file");
+    }
+    if metadata.len() > LARGEST {
+        bail!("it is larger than a recipe can be");
+    }
+    let bytes = std::fs::read(path)?;
+    String::from_utf8(bytes).context("it is not UTF-8")
+}
+
+fn parse(name: &str, text: &str) -> anyhow::Result<Recipe> {
+    Recipe::parse(text).map_err(|error| anyhow::anyhow!("{name}:{error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_recipes_that_pinwise_brings_can_be_read() {
+        for (name, text) in BUILT_IN {
+            let recipe = parse(name, text).unwrap();
+            assert_eq!(recipe.name, name);
+            assert!(!recipe.about.is_empty() && !recipe.threads.is_empty());
+            assert!(recipe.choices(&[]).unwrap().len() == 1);
+        }
+    }
+}

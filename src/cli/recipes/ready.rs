@@ -1,0 +1,137 @@
+//! A recipe made ready to be compared: programs found, input made in a private
+//! folder, its server running; and everything gone again afterwards.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+
+use super::{locate, parse, text_of};
+use crate::cli::args::CompareArgs;
+use crate::cli::terminal::Terminal;
+use crate::machine::linux::Scratch;
+use crate::machine::{Machine, MachineError};
+use crate::workload::{Chosen, Command, Metric, Recipe, Sweep, Workload};
+
+/// A recipe that can be run.
+pub(in crate::cli) struct Ready {
+    /// What is run, by what was chosen; one at least.
+    pub(in crate::cli) workloads: Vec<(Option<String>, Workload)>,
+    /// The recipe's figure.
+    pub(in crate::cli) metric: Metric,
+    /// The unit of that figure, where its metric has none.
+    pub(in crate::cli) unit: String,
+    stop: Option<Command>,
+    folder: Option<Scratch>,
+}
+
+/// Makes the recipe of `--recipe` ready; `None` without one. Nothing is left
+/// behind where that fails.
+pub(in crate::cli) fn open(
+    args: &CompareArgs,
+    machine: &mut dyn Machine,
+    terminal: &Terminal,
+) -> anyhow::Result<Option<Ready>> {
+    let Some(name) = &args.recipe else {
+        return Ok(None);
+    };
+    let recipe = parse(name, &text_of(name)?)?;
+    let sweeps: Vec<Sweep> = args
+        .parameters
+        .iter()
+        .map(|text| text.parse().context("--parameter"))
+        .collect::<anyhow::Result<_>>()?;
+    let choices = recipe.choices(&sweeps).context("--parameter")?;
+    if machine.is_simulated() {
+        return simulated(&recipe, &choices).map(Some);
+    }
+    let programs = locate(&recipe)?;
+    let folder = Scratch::create(&parent()).context("a folder for the recipe's input")?;
+    let path = folder
+        .path()
+        .to_str()
+        .context("the folder's name is not UTF-8")?;
+    let workloads = choices.iter().map(|chosen| {
+        let workload = recipe.workload(chosen, path, &programs)?;
+        Ok((chosen.label.clone(), workload))
+    });
+    let workloads = workloads.collect::<anyhow::Result<_>>()?;
+    // What makes the input takes one value of each parameter.
+    let (start, stop) = recipe.server(&choices[0], path, &programs)?;
+    let generation = recipe.generation(&choices[0], path, &programs)?;
+    if generation.is_some() {
+        terminal.note(&format!("Making the input of {} …", recipe.name));
+    }
+    let mut ready = Ready {
+        workloads,
+        metric: recipe.metric.clone(),
+        unit: recipe.unit.clone(),
+        stop: None,
+        folder: Some(folder),
+    };
+    helper(&recipe, "generate", generation.as_ref(), machine)?;
+    ready.stop = stop;
+    if let Err(error) = helper(&recipe, "server.start", start.as_ref(), machine) {
+        drop(ready.close(machine));
+        return Err(error);
+    }
+    Ok(Some(ready))
+}
+
+/// On a simulated machine nothing runs: the recipe's name says which workload
+/// is meant.
+fn simulated(recipe: &Recipe, choices: &[Chosen]) -> anyhow::Result<Ready> {
+    let workloads = choices.iter().map(|chosen| {
+        let command = Command::from_argv(vec![recipe.name.clone()])?;
+        let workload = Workload {
+            recipe: Some(recipe.name.clone()),
+            ..Workload::new(command)
+        };
+        Ok((chosen.label.clone(), workload))
+    });
+    Ok(Ready {
+        workloads: workloads.collect::<anyhow::Result<_>>()?,
+        metric: Metric::Wall,
+        unit: String::new(),
+        stop: None,
+        folder: None,
+    })
+}
+
+fn helper(
+    recipe: &Recipe,
+    key: &str,
+    command: Option<&Command>,
+    machine: &mut dyn Machine,
+) -> anyhow::Result<()> {
+    let Some(command) = command else {
+        return Ok(());
+    };
+    machine
+        .run_helper("recipe", command)
+        .map_err(|error| match error {
+            MachineError::Helper { reason, .. } => {
+                anyhow::anyhow!("--recipe {}: its {key} failed: {reason}", recipe.name)
+            }
+            other => other.into(),
+        })
+}
+
+impl Ready {
+    /// Stops the server. The folder is handed over: it has to outlive what may
+    /// still run.
+    #[must_use]
+    pub(in crate::cli) fn close(self, machine: &mut dyn Machine) -> Option<Scratch> {
+        if let Some(stop) = &self.stop {
+            // What does not stop is killed when the machine is closed.
+            let _ = machine.run_helper("recipe", stop);
+        }
+        self.folder
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
+fn parent() -> PathBuf {
+    std::env::var_os("TMPDIR")
+        .filter(|folder| !folder.is_empty())
+        .map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
+}

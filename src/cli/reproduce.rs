@@ -1,0 +1,134 @@
+//! `reproduce`: the experiments of the field reports, here or simulated.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use super::args::{Global, ReproduceArgs};
+use super::progress::ProgressLine;
+use super::terminal::Terminal;
+use super::{Exit, open_machine, open_store, plan};
+use crate::machine::linux::discover;
+use crate::record::Reproduction;
+use crate::report;
+use crate::study::compare::{Observer, Progress};
+use crate::study::reproduce::{REPORTS, Report, Settings, run_here, simulate};
+
+/// Time for everything without `--budget`.
+const DEFAULT_BUDGET: Duration = Duration::from_secs(120);
+
+pub(super) fn reproduce(
+    global: &Global,
+    args: &ReproduceArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    if args.list {
+        let rows: Vec<report::ReportRow> = REPORTS
+            .iter()
+            .map(|report| report::ReportRow {
+                name: report.name,
+                machine: report.machine,
+                experiments: report.experiments,
+            })
+            .collect();
+        terminal.print(&report::reports(&rows))?;
+        return Ok(Exit::Done);
+    }
+    let reports = wanted(args)?;
+    let (id, started) = plan::name_and_time();
+    let settings = Settings {
+        seed: plan::seed(&args.effort),
+        budget: args.effort.budget.unwrap_or(DEFAULT_BUDGET),
+        program: super::own_program()?,
+        id,
+        started,
+        host: host_name(),
+    };
+    let mut told = Told::new(terminal, args.simulated);
+    let record = if args.simulated {
+        if global.machine != "local" {
+            bail!("--simulated brings the reports' own machines; leave --machine away");
+        }
+        simulate(&reports, &settings, &mut told)?
+    } else {
+        let mut machine = open_machine(global, settings.seed, false)?;
+        run_here(&reports, &settings, machine.as_mut(), &mut told)?
+    };
+    told.finish();
+    finish(global, &record, terminal)
+}
+
+fn finish(global: &Global, record: &Reproduction, terminal: &Terminal) -> anyhow::Result<Exit> {
+    let stored = open_store(global)?.map(|mut store| store.keep(record));
+    if terminal.is_json() {
+        terminal.print_json(record)?;
+    } else {
+        terminal.print(&report::reproduction(record, terminal.palette()))?;
+    }
+    if let Some(Err(error)) = stored {
+        terminal.error(&error.to_string());
+        return Ok(Exit::Error);
+    }
+    Ok(if record.interrupted {
+        Exit::Interrupted
+    } else {
+        Exit::Done
+    })
+}
+
+fn wanted(args: &ReproduceArgs) -> anyhow::Result<Vec<&'static Report>> {
+    let Some(name) = args.name.as_deref() else {
+        return Ok(REPORTS.iter().collect());
+    };
+    let found = REPORTS.iter().find(|report| report.name == name);
+    let names = || REPORTS.map(|report| report.name).join(", ");
+    let found = found.with_context(|| format!("'{name}' is not a field report ({})", names()))?;
+    Ok(vec![found])
+}
+
+fn host_name() -> String {
+    let found = discover().ok().and_then(|(t, _)| t.identity.hostname);
+    found.unwrap_or_else(|| "unknown".to_owned())
+}
+
+/// Shows how far it is; nothing of it is stored before its end.
+struct Told<'a> {
+    /// There noise is part of the description: nobody can help it.
+    simulated: bool,
+    line: Option<ProgressLine>,
+    terminal: &'a Terminal,
+}
+
+impl<'a> Told<'a> {
+    fn new(terminal: &'a Terminal, simulated: bool) -> Self {
+        Self {
+            simulated,
+            line: terminal.shows_progress().then(ProgressLine::new),
+            terminal,
+        }
+    }
+
+    fn finish(&mut self) {
+        if let Some(line) = &mut self.line {
+            line.finish();
+        }
+    }
+}
+
+impl Observer for Told<'_> {
+    fn progress(&mut self, progress: &Progress<'_>) {
+        if let Some(line) = &mut self.line {
+            line.show(progress);
+        }
+    }
+
+    fn warn(&mut self, sentence: &str) {
+        if self.simulated {
+            return;
+        }
+        match &self.line {
+            Some(line) => line.above(|| self.terminal.note(sentence)),
+            None => self.terminal.note(sentence),
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Built-in workloads: whetstone to file copies, each a command
+//! (`pinwise kernel NAME`) that does a fixed amount of work and proves it.
+//!
+//! ```text
+//! Kernel ──prepare──► Job ──worker──► Worker, one per thread
+//!                                       │ unit 0, 1, 2 … (a share of them)
+//!                                       ▼
+//!                                     digests, whose sum is the checksum
+//! ```
+//!
+//! Work comes in *units* of about 10 ms on one core of 2026. What a unit gives
+//! depends on its number alone, and digests are added up without regard to
+//! order: the checksum is the same for every number of threads, split,
+//! instruction set and placement. A worker allocates all it needs when it is
+//! made; between the first unit and the last nothing is allocated or locked,
+//! but where a kernel's own words say otherwise.
+//!
+//! Nothing here judges a rate, and no thread is placed that was not asked to.
+
+mod catalogue;
+mod digest;
+mod files;
+mod images;
+pub mod isa;
+mod memory;
+mod numbers;
+mod run;
+mod sharing;
+
+pub use catalogue::{KERNELS, find};
+pub use isa::Isa;
+pub use run::{Amount, Order, Outcome, Split, run};
+
+/// What a workload is part of, and scores are given for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// Whole numbers and branches.
+    Integer,
+    /// Floating point.
+    Float,
+    /// Bandwidth and latency of memory.
+    Memory,
+    /// Bandwidth of caches.
+    Cache,
+    /// Threads that share data.
+    Sharing,
+    /// Files in the page cache.
+    Files,
+    /// Pictures.
+    Images,
+}
+
+impl Group {
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Integer => "integer",
+            Self::Float => "float",
+            Self::Memory => "memory",
+            Self::Cache => "cache",
+            Self::Sharing => "sharing",
+            Self::Files => "files",
+            Self::Images => "images",
+        }
+    }
+}
+
+/// What `--size` means to a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Such as `digits`, or `bytes of all arrays together`.
+    pub of: &'static str,
+    /// Without `--size`.
+    pub default: u64,
+    /// Smallest that makes sense.
+    pub least: u64,
+    /// Largest that is computed rightly.
+    pub most: u64,
+}
+
+/// A built-in workload.
+#[derive(Debug, Clone, Copy)]
+pub struct Kernel {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is part of.
+    pub group: Group,
+    /// What it does, in one line.
+    pub about: &'static str,
+    /// Where its definition comes from.
+    pub source: &'static str,
+    /// What is counted, such as `calls`.
+    pub operation: &'static str,
+    /// What `--size` means; `None` where there is none.
+    pub size: Option<Size>,
+    /// Is its hot loop compiled for each instruction-set level?
+    pub has_versions: bool,
+    /// Bytes that it will allocate, for this size and number of threads.
+    pub footprint_bytes: fn(size: u64, threads: usize) -> u64,
+    /// Makes what all threads share.
+    pub prepare: fn(&Setup) -> Result<Box<dyn Job>, KernelError>,
+}
+
+impl Kernel {
+    /// The size to use where `asked` was asked for.
+    ///
+    /// # Errors
+    /// [`KernelError::Size`] outside the kernel's limits, or where it has no
+    /// size.
+    pub fn size_or_default(&self, asked: Option<u64>) -> Result<u64, KernelError> {
+        let name = self.name;
+        match (self.size, asked) {
+            (None, None) => Ok(0),
+            (None, Some(size)) => Err(KernelError::Size(format!(
+                "--size {size}: {name} has no size; leave it away"
+            ))),
+            (Some(limits), None) => Ok(limits.default),
+            (Some(limits), Some(size)) if (limits.least..=limits.most).contains(&size) => Ok(size),
+            (Some(limits), Some(size)) => Err(KernelError::Size(format!(
+                "--size {size}: for {name} it is {}, from {} to {}",
+                limits.of, limits.least, limits.most
+            ))),
+        }
+    }
+}
+
+/// What a kernel is prepared for.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// Value of `--size`, or the kernel's default; 0 where it has none.
+    pub size: u64,
+    /// How many threads there will be.
+    pub threads: usize,
+    /// The instruction set of its hot loop.
+    pub isa: Isa,
+    /// A folder for files.
+    pub folder: std::path::PathBuf,
+}
+
+/// What all threads of a workload share.
+pub trait Job: Sync {
+    /// Operations of one unit, whichever it is.
+    fn operations_per_unit(&self) -> u64;
+
+    /// Bytes that one unit moves as STREAM counts them, where that is what is
+    /// measured.
+    fn bytes_per_unit(&self) -> Option<u64> {
+        None
+    }
+
+    /// Bytes that the loop of one thread goes through again and again.
+    fn working_set_bytes(&self) -> u64;
+
+    /// Threads that do a unit together; the number of threads must then be a
+    /// multiple of it, or 1.
+    fn team(&self) -> usize {
+        1
+    }
+
+    /// Which of several loops the workers chose, where they had a choice.
+    fn chosen(&self) -> Option<String> {
+        None
+    }
+
+    /// What went wrong outside the computation, such as a full disk, where a
+    /// worker stopped for that.
+    fn failure(&self) -> Option<KernelError> {
+        None
+    }
+
+    /// Makes the state of thread number `thread`, with everything allocated and
+    /// touched. It is called on that thread, already placed.
+    ///
+    /// # Errors
+    /// [`KernelError`] where something could not be had.
+    fn worker(&self, thread: usize) -> Result<Box<dyn Worker + '_>, KernelError>;
+
+    /// Looks at the whole after the last unit.
+    ///
+    /// # Errors
+    /// What is wrong with it, for [`KernelError::Wrong`].
+    fn check(&self, _units: u64, _checksum: u64) -> Result<(), Wrong> {
+        Ok(())
+    }
+}
+
+/// One thread of a workload.
+pub trait Worker {
+    /// Does a unit and returns a digest of its result.
+    ///
+    /// # Errors
+    /// [`Wrong`] where the result is not what it must be.
+    fn unit(&mut self, unit: u64) -> Result<u64, Wrong>;
+
+    /// Does units until there are no more and returns the sum of their
+    /// [`mixed`] digests. Only threads that work together need their own.
+    ///
+    /// # Errors
+    /// [`Wrong`] where a result is not what it must be.
+    fn work(&mut self, units: &mut dyn Iterator<Item = u64>) -> Result<u64, Wrong> {
+        let mut sum = 0u64;
+        for unit in units {
+            sum = sum.wrapping_add(mixed(unit, self.unit(unit)?));
+        }
+        Ok(sum)
+    }
+}
+
+/// What is wrong with a result, as the end of "NAME computed a wrong result: …".
+pub type Wrong = &'static str;
+
+/// Why a workload could not be run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KernelError {
+    /// A result is not what it must be.
+    #[error("{kernel} computed a wrong result: {what}")]
+    Wrong {
+        /// The kernel.
+        kernel: &'static str,
+        /// What is wrong.
+        what: Wrong,
+    },
+    /// More memory than there is.
+    #[error(
+        "--size {size}: {kernel} would need {needed_mib} MiB for {threads} threads, and {available_mib} MiB are available"
+    )]
+    Memory {
+        /// The kernel.
+        kernel: &'static str,
+        /// The size asked for.
+        size: u64,
+        /// Threads.
+        threads: usize,
+        /// What it would allocate.
+        needed_mib: u64,
+        /// What there is.
+        available_mib: u64,
+    },
+    /// A size outside the kernel's limits, or for a kernel without one.
+    #[error("{0}")]
+    Size(String),
+    /// An instruction set that this CPU or this kernel does not have.
+    #[error("{0}")]
+    Isa(String),
+    /// A number of threads that cannot work.
+    #[error("{0}")]
+    Threads(String),
+    /// The system refused something.
+    #[error("{action}: {reason}")]
+    System {
+        /// What was tried.
+        action: String,
+        /// The system's words.
+        reason: String,
+    },
+}
+
+/// A digest bound to the number of its unit, so that units cannot stand in for
+/// each other (the finaliser of `MurmurHash3`, public domain).
+#[must_use]
+pub const fn mixed(unit: u64, digest: u64) -> u64 {
+    let mut hash = digest ^ unit.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    hash ^= hash >> 33;
+    hash = hash.wrapping_mul(0xff51_afd7_ed55_8ccd);
+    hash ^= hash >> 33;
+    hash = hash.wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    hash ^ (hash >> 33)
+}
+
+/// Random numbers of a unit, the same wherever it runs: `SplitMix64` (Steele,
+/// Lea, Flood 2014). The loops of a workload must not depend on a crate's
+/// choice of generator.
+#[derive(Debug, Clone)]
+pub struct Random(u64);
+
+impl Random {
+    /// The stream of a unit.
+    #[must_use]
+    pub const fn of_unit(unit: u64) -> Self {
+        Self(mixed(unit, 0x70_69_6e_77_69_73_65))
+    }
+
+    /// The next number.
+    #[inline]
+    pub const fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}

@@ -1,0 +1,212 @@
+//! What `bench` found: built-in workloads over threads, placements,
+//! instruction sets and sizes.
+//!
+//! Every entry of [`Bench::kernels`] is made of one stored comparison, whose
+//! name it keeps; runs stand there and not here. A figure that was not
+//! measured is `null`, never 0.
+
+use serde::{Deserialize, Serialize};
+
+use super::comparison::{Estimate, HostRecord, Stopped};
+use super::finding::Finding;
+
+/// Schema of [`Bench`].
+pub const BENCH_SCHEMA: &str = "pinwise.bench/1";
+
+/// Built-in workloads, measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Bench {
+    /// [`BENCH_SCHEMA`].
+    pub schema: String,
+    /// Name under which it is stored.
+    pub id: String,
+    /// Version of pinwise that wrote it.
+    pub pinwise_version: String,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// When it was last written, likewise.
+    pub ended: String,
+    /// Where it ran.
+    pub host: HostRecord,
+    /// Seed that those of the comparisons are made from.
+    pub seed: u64,
+    /// The suite asked for; `null` where kernels were named.
+    pub suite: Option<String>,
+    /// Time for everything, seconds.
+    pub budget_s: Option<f64>,
+    /// Smallest effect of interest, as a share.
+    pub min_effect: f64,
+    /// Whether cores have several CPUs here.
+    pub smt: SmtRecord,
+    /// One entry per comparison.
+    pub kernels: Vec<BenchKernel>,
+    /// Geometric means over the kernels of a group.
+    pub scores: Vec<GroupScore>,
+    /// What it comes to, as full sentences.
+    pub conclusions: Vec<String>,
+    /// What disturbed it, and what else is worth knowing.
+    pub findings: Vec<Finding>,
+    /// Comparisons that were planned.
+    pub planned: usize,
+    /// Why it ended; `null` while it runs or where it was killed.
+    pub stopped: Option<Stopped>,
+    /// Time from start to end, seconds.
+    pub elapsed_s: f64,
+    /// Labels of the user's.
+    #[serde(default)]
+    pub tags: Vec<String>,
+}
+
+/// What is known of SMT on the machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SmtRecord {
+    /// `reported`; `measured` (the report has none, or others); `absent`;
+    /// `unstable` (siblings come and go).
+    pub state: SmtState,
+    /// The same as a sentence, with its reason.
+    pub sentence: String,
+    /// What follows; empty where nothing does.
+    pub advice: String,
+}
+
+/// Are there SMT siblings?
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SmtState {
+    /// The system reports them, and nothing contradicts it.
+    Reported,
+    /// Measurement found them otherwise than reported.
+    Measured,
+    /// There are none that this process may use.
+    Absent,
+    /// CPUs were siblings at some times and not at others.
+    Unstable,
+}
+
+/// What is asked of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Question {
+    /// One CPU of a core against all of them.
+    SmtCore,
+    /// One thread per core against one per CPU, on the whole machine.
+    SmtMachine,
+    /// Speed-up over threads and placements.
+    Scaling,
+    /// Instruction sets against each other.
+    Builds,
+    /// Sizes of the working set.
+    Sizes,
+}
+
+/// A kernel and one question to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BenchKernel {
+    /// The kernel.
+    pub kernel: String,
+    /// What it is part of.
+    pub group: String,
+    /// The question.
+    pub question: Question,
+    /// Name of the stored comparison.
+    pub comparison: String,
+    /// Units of work of each run, all threads together.
+    pub work: u64,
+    /// What is counted, such as `calls`.
+    pub operation: String,
+    /// Bytes that each thread of the baseline goes through again and again;
+    /// `null` where not told.
+    pub working_set_bytes: Option<u64>,
+    /// The same against the caches, as a sentence; empty where unknown.
+    pub cache_fit: String,
+    /// The cell that speed-ups are over.
+    pub baseline: String,
+    /// Ways in which it was run, the baseline first.
+    pub cells: Vec<BenchCell>,
+    /// What the other CPUs of a core add, as a share: 0.18 is 18 % more. Only
+    /// of the SMT questions.
+    pub smt_yield: Option<Estimate>,
+    /// Confidence of the intervals, valid for all cells together.
+    pub confidence: f64,
+    /// Whole blocks that the figures rest on.
+    pub blocks: usize,
+    /// Why the comparison ended.
+    pub stopped: Option<Stopped>,
+}
+
+/// One way in which a kernel was run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BenchCell {
+    /// Unique in the comparison.
+    pub name: String,
+    /// Threads that shared the work.
+    pub threads: usize,
+    /// The placement asked for, without the number of CPUs.
+    pub family: String,
+    /// The placement.
+    pub placement: String,
+    /// Its CPUs, as a list.
+    pub cpus: String,
+    /// Other placements that stand for the same CPUs here.
+    pub same_as: Vec<String>,
+    /// Instruction set asked for.
+    pub isa: String,
+    /// Value of `--size`; `null` for the kernel's default.
+    pub size: Option<u64>,
+    /// Time of a run without preparing, seconds: median with its interval.
+    pub seconds: Option<Estimate>,
+    /// Operations per second, likewise; `null` where operations are not told.
+    pub rate: Option<Estimate>,
+    /// Bytes per second, where they are what is measured.
+    pub bytes_per_s: Option<Estimate>,
+    /// Rate over that of the baseline, with the interval of the contrast.
+    pub speed_up: Option<Estimate>,
+    /// Speed-up over the ratio of threads: 1 is linear.
+    pub efficiency: Option<f64>,
+    /// Why its runs do not count, where they do not.
+    pub invalid: Option<String>,
+}
+
+/// Score of a group of kernels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GroupScore {
+    /// The group.
+    pub group: String,
+    /// The question.
+    pub question: Question,
+    /// The cell scored, such as `4 @ spread`.
+    pub cell: String,
+    /// The cell that has score 1.
+    pub reference: String,
+    /// Geometric mean of the speed-ups of the cell over the reference.
+    pub score: f64,
+    /// Kernels that it is the mean of.
+    pub kernels: Vec<String>,
+}
+
+impl Bench {
+    /// What it is about, in a few words.
+    #[must_use]
+    pub fn title(&self) -> String {
+        if let Some(suite) = &self.suite {
+            return format!("bench --suite {suite}");
+        }
+        let mut names: Vec<&str> = self.kernels.iter().map(|k| k.kernel.as_str()).collect();
+        names.dedup();
+        format!("bench {}", names.join(" "))
+    }
+
+    /// Where it ran, for lists.
+    #[must_use]
+    pub fn host_name(&self) -> String {
+        self.host.name()
+    }
+}
+
+impl BenchKernel {
+    /// The cell that the others are compared with.
+    #[must_use]
+    pub fn baseline_cell(&self) -> Option<&BenchCell> {
+        self.cells.iter().find(|cell| cell.name == self.baseline)
+    }
+}

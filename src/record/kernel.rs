@@ -1,0 +1,51 @@
+//! What a built-in workload did, as a record.
+
+use serde::{Deserialize, Serialize};
+
+/// Schema of [`KernelRecord`].
+pub const KERNEL_SCHEMA: &str = "pinwise.kernel/1";
+
+/// One run of a built-in workload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KernelRecord {
+    /// [`KERNEL_SCHEMA`].
+    pub schema: String,
+    /// Its name.
+    pub kernel: String,
+    /// Threads that shared the work.
+    pub threads: usize,
+    /// Operations done by all threads together.
+    pub operations: u64,
+    /// What an operation is, such as `calls`.
+    pub operation: String,
+    /// From the start of the first thread's work to the end of the last one's,
+    /// seconds: without preparing.
+    pub seconds: f64,
+    /// Operations per second.
+    pub rate: f64,
+    /// Proof of the work, 16 hexadecimal digits: the same for the same work,
+    /// however it was run.
+    pub checksum: String,
+    /// Units of work done.
+    pub work: u64,
+    /// Bytes moved as STREAM counts, where that is what is measured.
+    pub bytes: Option<u64>,
+    /// The same per second.
+    pub bytes_per_s: Option<f64>,
+    /// Value of `--size`; `null` where the kernel has none.
+    pub size: Option<u64>,
+    /// Bytes that each thread's loop goes through again and again.
+    pub working_set_bytes: u64,
+    /// Instruction set asked for.
+    pub isa: String,
+    /// The compiled version that was run.
+    pub isa_version: String,
+    /// Which of several loops the threads chose; `null` where there was no
+    /// choice.
+    #[serde(default)]
+    pub chosen: Option<String>,
+    /// `static` or `dynamic`.
+    pub split: String,
+    /// CPUs that threads were bound to, in order; `null` where not bound.
+    pub cpus: Option<Vec<usize>>,
+}

@@ -1,0 +1,133 @@
+//! What of the field reports came out again, as a record.
+
+use serde::{Deserialize, Serialize};
+
+/// Schema of [`Reproduction`].
+pub const REPRODUCTION_SCHEMA: &str = "pinwise.reproduction/1";
+
+/// Experiments of field reports, run here or on simulated machines.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reproduction {
+    /// [`REPRODUCTION_SCHEMA`].
+    pub schema: String,
+    /// Name under which it is stored.
+    pub id: String,
+    /// Version of pinwise that wrote it.
+    pub pinwise_version: String,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// Name of the machine that ran it.
+    pub host: String,
+    /// On the reports' machines, simulated?
+    pub simulated: bool,
+    /// Seed of the order of runs and of the simulated machines.
+    pub seed: u64,
+    /// The reports.
+    pub reports: Vec<ReportRecord>,
+    /// Claims by verdict.
+    pub counts: ClaimCounts,
+    /// Was it stopped before its end?
+    pub interrupted: bool,
+    /// Time from start to end, seconds.
+    pub elapsed_s: f64,
+}
+
+/// Claims by verdict.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClaimCounts {
+    /// Came out as reported.
+    pub reproduced: usize,
+    /// Came out otherwise.
+    pub contradicted: usize,
+    /// Set a parameter, or no mechanism predicts them: never counted as either.
+    pub given: usize,
+    /// Cannot be tried where it ran.
+    pub not_here: usize,
+}
+
+/// One report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReportRecord {
+    /// Its name, as `hyperthread-fill`.
+    pub name: String,
+    /// When and on what it was made.
+    pub machine: String,
+    /// Parameters that no figure of the report gives, as "key: why".
+    pub assumed: Vec<String>,
+    /// Its experiments.
+    pub experiments: Vec<ExperimentRecord>,
+}
+
+/// One experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExperimentRecord {
+    /// Its name, as `whetstone-placement`.
+    pub name: String,
+    /// What it asks.
+    pub question: String,
+    /// What was claimed, and what came out.
+    pub claims: Vec<ClaimRecord>,
+}
+
+/// What became of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimVerdict {
+    /// It came out.
+    Reproduced,
+    /// The figure was used to set a parameter, or nothing predicts it.
+    Given,
+    /// It cannot be tried here, or the answer stayed undecided.
+    NotHere,
+    /// Something else came out.
+    Contradicted,
+}
+
+/// A claim of a report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClaimRecord {
+    /// What is claimed.
+    pub claim: String,
+    /// As the report has it.
+    pub reported: String,
+    /// What came out; `null` where nothing was tried.
+    pub measured: Option<String>,
+    /// The reported figure in `unit`, where it is one.
+    pub reported_value: Option<f64>,
+    /// The figure that came out.
+    pub measured_value: Option<f64>,
+    /// Its 95 % interval.
+    pub measured_low: Option<f64>,
+    /// Its 95 % interval.
+    pub measured_high: Option<f64>,
+    /// Unit of the figures: `%` of change, `s`, `ms`, `ns`.
+    pub unit: String,
+    /// What became of it.
+    pub verdict: ClaimVerdict,
+    /// Why that verdict.
+    pub why: String,
+}
+
+impl Reproduction {
+    /// What it is about, in a few words.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let names: Vec<&str> = self.reports.iter().map(|r| r.name.as_str()).collect();
+        let place = if self.simulated { ", simulated" } else { "" };
+        format!("reproduce {}{place}", names.join(" "))
+    }
+
+    /// What it comes to, in a sentence.
+    #[must_use]
+    pub fn verdict(&self) -> String {
+        let counts = &self.counts;
+        let tried = counts.reproduced + counts.contradicted;
+        format!(
+            "{} of {tried} claims that were {} came out as reported; {} given, {} not here.",
+            counts.reproduced,
+            if self.simulated { "predicted" } else { "tried" },
+            counts.given,
+            counts.not_here
+        )
+    }
+}

@@ -1,0 +1,227 @@
+//! Where an experiment's arms are run: on this machine or a simulated one,
+//! by the same engine.
+
+use anyhow::{Result, bail};
+
+use super::claim::Found;
+use crate::machine::sim::SimulatedMachine;
+use crate::machine::{Machine, MachineError, Output};
+use crate::placement::{Placement, Realised};
+use crate::record::{Comparison, Stopped};
+use crate::study::compare::{self, ArmPlan, Observer, Plan, Tuning};
+use crate::topology::Topology;
+use crate::workload::{Command, Metric, Workload};
+
+/// Runs per arm that are enough on a simulated machine.
+const SIMULATED_RUNS: usize = 60;
+/// Half-width of an interval that is enough there.
+const SIMULATED_PRECISION: f64 = 0.005;
+
+/// One arm.
+#[derive(Debug, Clone)]
+pub(super) struct Arm {
+    pub(super) name: &'static str,
+    pub(super) command: Vec<String>,
+    pub(super) place: String,
+    pub(super) environment: Vec<(String, String)>,
+}
+
+impl Arm {
+    pub(super) fn new(name: &'static str, command: &str, place: &str) -> Self {
+        Self {
+            name,
+            command: command.split(' ').map(str::to_owned).collect(),
+            place: place.to_owned(),
+            environment: Vec::new(),
+        }
+    }
+
+    pub(super) fn with(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+}
+
+/// A machine of the stage's own or somebody else's.
+enum Place<'a> {
+    Own(Box<SimulatedMachine>),
+    Lent(&'a mut dyn Machine),
+}
+
+impl Place<'_> {
+    fn machine(&mut self) -> &mut dyn Machine {
+        match self {
+            Self::Own(machine) => machine.as_mut(),
+            Self::Lent(machine) => *machine,
+        }
+    }
+}
+
+/// A machine to run on, and how long.
+pub(super) struct Stage<'a> {
+    machine: Place<'a>,
+    pub(super) topology: Topology,
+    metric: Metric,
+    seed: u64,
+    tuning: Tuning,
+    observer: &'a mut dyn Observer,
+}
+
+impl<'a> Stage<'a> {
+    /// The machine of a description.
+    pub(super) fn simulated(
+        label: &str,
+        text: &str,
+        seed: u64,
+        observer: &'a mut dyn Observer,
+    ) -> Result<Self> {
+        let machine = SimulatedMachine::from_text(label, text, seed)?;
+        let tuning = Tuning {
+            budget: None,
+            max_runs: Some(SIMULATED_RUNS),
+            precision: Some(SIMULATED_PRECISION),
+            ..Tuning::default()
+        };
+        Self::on(
+            Place::Own(Box::new(machine)),
+            Metric::Wall,
+            seed,
+            tuning,
+            observer,
+        )
+    }
+
+    /// A machine at hand.
+    pub(super) fn new(
+        machine: &'a mut dyn Machine,
+        metric: Metric,
+        seed: u64,
+        tuning: Tuning,
+        observer: &'a mut dyn Observer,
+    ) -> Result<Self> {
+        Self::on(Place::Lent(machine), metric, seed, tuning, observer)
+    }
+
+    fn on(
+        mut machine: Place<'a>,
+        metric: Metric,
+        seed: u64,
+        tuning: Tuning,
+        observer: &'a mut dyn Observer,
+    ) -> Result<Self> {
+        let (topology, _) = machine.machine().topology()?;
+        Ok(Self {
+            machine,
+            topology,
+            metric,
+            seed,
+            tuning,
+            observer,
+        })
+    }
+
+    /// The same with all the runs there may be: spreads need many.
+    pub(super) fn thorough(mut self) -> Self {
+        self.tuning.precision = Some(1e-6);
+        self
+    }
+
+    pub(super) fn machine(&mut self) -> &mut dyn Machine {
+        self.machine.machine()
+    }
+
+    /// Runs arms against each other; the first is the baseline.
+    pub(super) fn compare(&mut self, arms: &[Arm]) -> Result<Answer> {
+        let plan = Plan {
+            arms: arms
+                .iter()
+                .map(|arm| self.planned(arm))
+                .collect::<Result<_>>()?,
+            metric: self.metric.clone(),
+            tuning: self.tuning.clone(),
+            seed: self.seed,
+            output: if self.metric.needs_output() {
+                Output::Keep
+            } else {
+                Output::Discard
+            },
+            study: "reproduce",
+            ..Plan::default()
+        };
+        let record = compare::run(&plan, self.machine.machine(), self.observer)?;
+        if record.stopped == Some(Stopped::Interrupted) {
+            return Err(MachineError::Interrupted.into());
+        }
+        if let Some(arm) = record.arms.iter().find(|arm| arm.invalid.is_some()) {
+            bail!("{}", arm.invalid.as_deref().unwrap_or_default());
+        }
+        Ok(Answer { record })
+    }
+
+    fn planned(&self, arm: &Arm) -> Result<ArmPlan> {
+        let placement: Placement = arm.place.parse()?;
+        let place: Realised = placement.realise(&self.topology)?;
+        let workload = Workload {
+            environment: arm.environment.clone(),
+            ..Workload::new(Command::from_argv(arm.command.clone())?)
+        };
+        Ok(ArmPlan {
+            name: arm.name.to_owned(),
+            workload,
+            is_default: place.placement == Placement::os_default(),
+            place,
+            same_as: Vec::new(),
+        })
+    }
+}
+
+/// No answer in the time there was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("too few runs for an answer in this time; --budget gives more")]
+pub(super) struct TooFew;
+
+/// What a comparison said.
+pub(super) struct Answer {
+    record: Comparison,
+}
+
+impl Answer {
+    /// By how many per cent an arm's speed differs from the baseline's.
+    pub(super) fn speed(&self, arm: &str) -> Result<Found> {
+        let contrast = self
+            .record
+            .contrasts
+            .iter()
+            .find(|contrast| contrast.arm == arm)
+            .ok_or(TooFew)?;
+        let percent = |ratio: f64| 100.0 * (1.0 / ratio - 1.0);
+        Ok(Found {
+            value: percent(contrast.ratio),
+            low: contrast.high.map_or(f64::NAN, percent),
+            high: contrast.low.map_or(f64::NAN, percent),
+        })
+    }
+
+    /// The same in time: how many per cent more an arm takes.
+    pub(super) fn time(&self, arm: &str) -> Result<Found> {
+        let speed = self.speed(arm)?;
+        let percent = |change: f64| 100.0 * (1.0 / (1.0 + change / 100.0) - 1.0);
+        Ok(Found {
+            value: percent(speed.value),
+            low: percent(speed.high),
+            high: percent(speed.low),
+        })
+    }
+
+    /// The verdict on an arm: `faster`, `slower`, `same`, `undecided`.
+    pub(super) fn verdict(&self, arm: &str) -> &str {
+        let found = self.record.contrasts.iter().find(|c| c.arm == arm);
+        found.map_or("undecided", |contrast| contrast.verdict.as_str())
+    }
+
+    /// Coefficient of variation of an arm's runs.
+    pub(super) fn variation(&self, arm: &str) -> Option<f64> {
+        let arm = self.record.arms.iter().find(|a| a.name == arm)?;
+        arm.spread.as_ref().map(|spread| spread.cv)
+    }
+}

@@ -1,0 +1,360 @@
+//! Recipes: real programs as ready workloads, written down in TOML.
+//!
+//! Text in, value out: a recipe says which programs it needs, how its input is
+//! made, what is run, what is measured and how the output is verified. Nothing
+//! is looked for, made or started here. Unknown keys are errors: a misspelt
+//! `verify` must not mean "any output will do".
+
+mod parse;
+
+use std::time::Duration;
+
+pub use parse::RecipeError;
+
+use super::command::{Sweep, SweepError, fill};
+use super::{Command, CommandError, Metric, Pattern, Workload};
+
+/// Written for the private folder in commands and scripts.
+const FOLDER: &str = "folder";
+
+/// A program with its input, its figure and the proof of its work.
+#[derive(Debug, Clone)]
+pub struct Recipe {
+    /// What it is called: lower-case letters, digits and hyphens.
+    pub name: String,
+    /// What it does, in a sentence.
+    pub about: String,
+    /// How the program takes its number of threads, in a sentence.
+    pub threads: String,
+    /// What must be installed.
+    pub programs: Vec<Program>,
+    /// What may be chosen.
+    pub parameters: Vec<Parameter>,
+    /// The figure that is compared.
+    pub metric: Metric,
+    /// Unit of a figure that the program prints; empty where the metric has
+    /// its own.
+    pub unit: String,
+    /// Shell script that makes the input, once per experiment.
+    generate: Option<String>,
+    what: What,
+    prepare: Option<String>,
+    cleanup: Option<String>,
+    verify: Option<String>,
+    expect: Option<Pattern>,
+    input: Option<String>,
+    environment: Vec<(String, String)>,
+    timeout: Duration,
+    server: Option<Server>,
+}
+
+/// What is measured.
+#[derive(Debug, Clone)]
+enum What {
+    /// A program with its arguments; no shell stands between.
+    Command(Vec<String>),
+    /// A shell script, started in the private folder.
+    Script(String),
+}
+
+/// A program that a recipe needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// Written as `{key}` in commands and scripts.
+    pub key: String,
+    /// Names it goes by, the preferred one first.
+    pub names: Vec<String>,
+    /// Folders to look in before those of `PATH`; a `*` stands for any name.
+    pub folders: Vec<String>,
+    /// The Debian package that has it.
+    pub package: String,
+}
+
+/// Something that may be chosen with `--parameter`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parameter {
+    /// Written as `{name}` in commands and scripts.
+    pub name: String,
+    /// What it is unless chosen.
+    pub default: String,
+    /// The only values there are; any where empty.
+    pub values: Vec<String>,
+    /// What it means.
+    pub about: String,
+}
+
+/// A program that serves the measured one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Server {
+    start: String,
+    stop: Option<String>,
+    is_per_run: bool,
+}
+
+/// Why a choice of parameters cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChoiceError {
+    /// The sweeps themselves.
+    #[error(transparent)]
+    Sweep(#[from] SweepError),
+    /// No such parameter.
+    #[error("the recipe {recipe} has no parameter '{name}' ({known})")]
+    Unknown {
+        /// The recipe.
+        recipe: String,
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// Not one of the values.
+    #[error("{name}={value}: the recipe {recipe} takes {wanted} there")]
+    Value {
+        /// The recipe.
+        recipe: String,
+        /// The parameter.
+        name: String,
+        /// What was asked for.
+        value: String,
+        /// What can be had.
+        wanted: String,
+    },
+    /// One input serves all arms.
+    #[error("the input of the recipe {recipe} depends on {name}: give it one value at a time")]
+    Input {
+        /// The recipe.
+        recipe: String,
+        /// The parameter.
+        name: String,
+    },
+}
+
+/// A recipe with everything chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chosen {
+    /// What was chosen, such as `threads=2`; `None` where nothing was.
+    pub label: Option<String>,
+    /// Marks and what stands for them.
+    values: Vec<(String, String)>,
+}
+
+impl Recipe {
+    /// Reads a recipe.
+    ///
+    /// # Errors
+    /// [`RecipeError`] names line and key.
+    pub fn parse(text: &str) -> Result<Self, RecipeError> {
+        parse::parse(text)
+    }
+
+    /// All combinations of the values asked for, defaults for the rest.
+    ///
+    /// # Errors
+    /// [`ChoiceError`] says what cannot be had.
+    pub fn choices(&self, sweeps: &[Sweep]) -> Result<Vec<Chosen>, ChoiceError> {
+        for sweep in sweeps {
+            self.check_sweep(sweep)?;
+        }
+        let defaults = |choice: &[(&str, &str)]| -> Vec<(String, String)> {
+            let chosen = |name: &str| choice.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
+            let all = self.parameters.iter();
+            all.map(|p| {
+                let value = chosen(&p.name).unwrap_or(&p.default);
+                (p.name.clone(), value.to_owned())
+            })
+            .collect()
+        };
+        let combinations = Sweep::combinations(sweeps)?;
+        let chosen = combinations.iter().map(|choice| {
+            let parts: Vec<String> = choice.iter().map(|(n, v)| format!("{n}={v}")).collect();
+            Chosen {
+                label: (!parts.is_empty()).then(|| parts.join(",")),
+                values: defaults(choice),
+            }
+        });
+        Ok(chosen.collect())
+    }
+
+    fn check_sweep(&self, sweep: &Sweep) -> Result<(), ChoiceError> {
+        let parameter = self.parameters.iter().find(|p| p.name == sweep.name);
+        let Some(parameter) = parameter else {
+            let names: Vec<&str> = self.parameters.iter().map(|p| p.name.as_str()).collect();
+            return Err(ChoiceError::Unknown {
+                recipe: self.name.clone(),
+                name: sweep.name.clone(),
+                known: match names.is_empty() {
+                    true => "it has none".to_owned(),
+                    false => format!("it has: {}", names.join(", ")),
+                },
+            });
+        };
+        let mark = format!("{{{}}}", sweep.name);
+        let makes_input = [&self.generate, &self.experiment_server_start()]
+            .into_iter()
+            .flatten()
+            .any(|script| script.contains(&mark));
+        if makes_input && sweep.values.len() > 1 {
+            return Err(ChoiceError::Input {
+                recipe: self.name.clone(),
+                name: sweep.name.clone(),
+            });
+        }
+        match sweep.values.iter().find(|value| !parameter.takes(value)) {
+            None => Ok(()),
+            Some(value) => Err(ChoiceError::Value {
+                recipe: self.name.clone(),
+                name: sweep.name.clone(),
+                value: value.clone(),
+                wanted: parameter.wanted(),
+            }),
+        }
+    }
+
+    fn experiment_server_start(&self) -> Option<String> {
+        let server = self.server.as_ref().filter(|server| !server.is_per_run)?;
+        Some(server.start.clone())
+    }
+
+    /// What makes the input: run once, before anything else. `programs` are
+    /// paths by key.
+    ///
+    /// # Errors
+    /// [`CommandError`] where a value holds NUL.
+    pub fn generation(
+        &self,
+        chosen: &Chosen,
+        folder: &str,
+        programs: &[(String, String)],
+    ) -> Result<Option<Command>, CommandError> {
+        Filling::new(chosen, folder, programs).scripts([&self.generate])
+    }
+
+    /// What starts and what stops the server that lasts for the experiment.
+    ///
+    /// # Errors
+    /// [`CommandError`] where a value holds NUL.
+    pub fn server(
+        &self,
+        chosen: &Chosen,
+        folder: &str,
+        programs: &[(String, String)],
+    ) -> Result<(Option<Command>, Option<Command>), CommandError> {
+        let filling = Filling::new(chosen, folder, programs);
+        let server = self.server.as_ref().filter(|server| !server.is_per_run);
+        let stop = server.and_then(|server| server.stop.clone());
+        Ok((
+            filling.scripts([&self.experiment_server_start()])?,
+            filling.scripts([&stop])?,
+        ))
+    }
+
+    /// What is run, with what belongs to every run.
+    ///
+    /// # Errors
+    /// [`CommandError`] where a value holds NUL.
+    pub fn workload(
+        &self,
+        chosen: &Chosen,
+        folder: &str,
+        programs: &[(String, String)],
+    ) -> Result<Workload, CommandError> {
+        let filling = Filling::new(chosen, folder, programs);
+        let command = match &self.what {
+            What::Command(argv) => {
+                Command::from_argv(argv.iter().map(|a| filling.plain(a)).collect())?
+            }
+            What::Script(script) => Command::in_shell("sh", &filling.script(script))?,
+        };
+        let each_run = self.server.as_ref().filter(|server| server.is_per_run);
+        let start = each_run.map(|server| server.start.clone());
+        let stop = each_run.and_then(|server| server.stop.clone());
+        let environment = self.environment.iter();
+        Ok(Workload {
+            prepare: filling.scripts([&self.prepare, &start])?,
+            cleanup: filling.scripts([&stop, &self.cleanup])?,
+            verify: filling.scripts([&self.verify])?,
+            expect: self.expect.clone(),
+            input: self.input.as_ref().map(|path| filling.plain(path).into()),
+            environment: environment
+                .map(|(name, value)| (name.clone(), filling.plain(value)))
+                .collect(),
+            timeout: Some(self.timeout),
+            recipe: Some(self.name.clone()),
+            ..Workload::new(command)
+        })
+    }
+}
+
+impl Parameter {
+    /// Any text, unless the values are listed; a whole number where the
+    /// default is one.
+    fn takes(&self, value: &str) -> bool {
+        if !self.values.is_empty() {
+            return self.values.iter().any(|known| known == value);
+        }
+        let is_whole = |text: &str| text.parse::<u64>().is_ok();
+        !is_whole(&self.default) || is_whole(value)
+    }
+
+    fn wanted(&self) -> String {
+        match self.values.is_empty() {
+            true => "a whole number".to_owned(),
+            false => self.values.join(", "),
+        }
+    }
+}
+
+/// Puts values in place of marks.
+struct Filling {
+    plain: Vec<(String, String)>,
+    /// The same, quoted where a shell would act on them.
+    quoted: Vec<(String, String)>,
+}
+
+impl Filling {
+    fn new(chosen: &Chosen, folder: &str, programs: &[(String, String)]) -> Self {
+        let own = [(FOLDER.to_owned(), folder.to_owned())];
+        let all = chosen.values.iter().chain(programs).chain(&own);
+        let plain: Vec<(String, String)> = all.cloned().collect();
+        let quote = |(name, value): &(String, String)| {
+            (name.clone(), shell_words::quote(value).into_owned())
+        };
+        Self {
+            quoted: plain.iter().map(quote).collect(),
+            plain,
+        }
+    }
+
+    fn plain(&self, text: &str) -> String {
+        fill(text, &pairs(&self.plain))
+    }
+
+    /// A script that starts in the private folder and ends at its first
+    /// failure.
+    fn script(&self, text: &str) -> String {
+        let whole = format!("set -e\ncd {{{FOLDER}}}\n{}", text.trim());
+        fill(&whole, &pairs(&self.quoted))
+    }
+
+    /// One command of the scripts that there are, in order.
+    fn scripts<const N: usize>(
+        &self,
+        scripts: [&Option<String>; N],
+    ) -> Result<Option<Command>, CommandError> {
+        let there: Vec<&str> = scripts.into_iter().flatten().map(String::as_str).collect();
+        if there.is_empty() {
+            return Ok(None);
+        }
+        Command::in_shell("sh", &self.script(&there.join("\n"))).map(Some)
+    }
+}
+
+fn pairs(values: &[(String, String)]) -> Vec<(&str, &str)> {
+    let all = values.iter();
+    all.map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect()
+}
+
+#[cfg(test)]
+#[path = "recipe_tests.rs"]
+mod tests;

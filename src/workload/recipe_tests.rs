@@ -1,0 +1,220 @@
+use super::*;
+use proptest::prelude::*;
+
+const SMALL: &str = r#"name = "small"
+about = "Counts."
+command = "{prog} -t {threads} {folder}/in 'a b'"
+verify = "test -s {folder}/out {mode}"
+generate = "echo {size} > in"
+
+[programs]
+prog = { package = "prog-tools", names = ["prog2", "prog"] }
+
+[parameters]
+threads = { default = "1" }
+mode = { default = "x", values = ["x", "y z"] }
+size = { default = "3" }
+"#;
+
+fn sweep(text: &str) -> Sweep {
+    text.parse().unwrap()
+}
+
+fn programs() -> Vec<(String, String)> {
+    vec![("prog".to_owned(), "/usr/bin/prog2".to_owned())]
+}
+
+#[test]
+fn marks_are_filled_and_scripts_quoted() {
+    let recipe = Recipe::parse(SMALL).unwrap();
+    let chosen = recipe.choices(&[sweep("mode=y z"), sweep("threads=4")]);
+    let chosen = &chosen.unwrap()[0];
+    assert_eq!(chosen.label.as_deref(), Some("mode=y z,threads=4"));
+    let workload = recipe.workload(chosen, "/tmp/a b", &programs()).unwrap();
+    assert_eq!(
+        workload.command.argv(),
+        ["/usr/bin/prog2", "-t", "4", "/tmp/a b/in", "a b"]
+    );
+    let verify = workload.verify.unwrap();
+    assert_eq!(
+        verify.argv()[2],
+        "set -e\ncd '/tmp/a b'\ntest -s '/tmp/a b'/out 'y z'"
+    );
+    let generation = recipe
+        .generation(chosen, "/f", &programs())
+        .unwrap()
+        .unwrap();
+    assert_eq!(generation.argv()[2], "set -e\ncd /f\necho 3 > in");
+    assert_eq!(workload.recipe.as_deref(), Some("small"));
+}
+
+#[test]
+fn sweeps_make_arms_and_what_cannot_be_had_is_refused() {
+    let recipe = Recipe::parse(SMALL).unwrap();
+    let all = recipe.choices(&[sweep("threads=1..3")]).unwrap();
+    let labels: Vec<_> = all.iter().filter_map(|c| c.label.as_deref()).collect();
+    assert_eq!(labels, ["threads=1", "threads=2", "threads=3"]);
+    assert!(recipe.choices(&[]).unwrap()[0].label.is_none());
+    for (text, expected) in [
+        (
+            "depth=1",
+            "has no parameter 'depth' (it has: mode, size, threads)",
+        ),
+        ("mode=q", "takes x, y z there"),
+        ("threads=many", "takes a whole number there"),
+        ("size=1,2", "depends on size: give it one value at a time"),
+    ] {
+        let error = recipe.choices(&[sweep(text)]).unwrap_err().to_string();
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+    assert!(recipe.choices(&[sweep("size=5")]).is_ok());
+}
+
+#[test]
+fn servers_last_for_a_run_or_for_all() {
+    let server = "\n[server]\nstart = \"serve {threads} &\"\nstop = \"kill 1\"\n";
+    let whole = Recipe::parse(&format!("{SMALL}{server}")).unwrap();
+    let chosen = &whole.choices(&[]).unwrap()[0];
+    let (start, stop) = whole.server(chosen, "/f", &programs()).unwrap();
+    assert!(start.unwrap().argv()[2].ends_with("serve 1 &"));
+    assert!(stop.unwrap().argv()[2].ends_with("kill 1"));
+    assert_eq!(
+        whole.workload(chosen, "/f", &programs()).unwrap().prepare,
+        None
+    );
+    assert!(whole.choices(&[sweep("threads=1,2")]).is_err());
+    let each = Recipe::parse(&format!("{SMALL}{server}per = \"run\"\n")).unwrap();
+    let chosen = &each.choices(&[sweep("threads=1,2")]).unwrap()[1];
+    let (start, stop) = each.server(chosen, "/f", &programs()).unwrap();
+    assert_eq!((start, stop), (None, None));
+    let workload = each.workload(chosen, "/f", &programs()).unwrap();
+    assert!(workload.prepare.unwrap().argv()[2].ends_with("serve 2 &"));
+    assert!(workload.cleanup.unwrap().argv()[2].ends_with("kill 1"));
+}
+
+/// Replaces a piece of the small recipe and expects a refusal.
+#[track_caller]
+fn refused(from: &str, to: &str, expected: &str) {
+    assert!(SMALL.contains(from), "{from}");
+    let error = Recipe::parse(&SMALL.replacen(from, to, 1)).unwrap_err();
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn errors_name_line_and_key() {
+    refused(
+        "name = \"small\"",
+        "name = \"A b\"",
+        "1: name: lower-case letters, digits and hyphens, at most 40",
+    );
+    refused(
+        "about = \"Counts.\"",
+        "about = \"\"",
+        "2: about: it is empty",
+    );
+    refused(
+        "verify =",
+        "verfy =",
+        "4: unknown field `verfy`, expected one of `name`, `about`, `threads`, `programs`, `parameters`, `generate`, `command`, `script`, `input`, `prepare`, `cleanup`, `verify`, `expect`, `metric`, `unit`, `environment`, `timeout_s`, `server`",
+    );
+    refused(
+        "{threads} ",
+        "{thread} ",
+        "3: command: {thread} is neither a parameter, a program nor the folder",
+    );
+    refused(
+        "-t {threads} ",
+        "",
+        "11: parameters.threads: {threads} stands nowhere",
+    );
+    refused(
+        "'a b'\"",
+        "'a b\"",
+        "3: command: '{prog} -t {threads} {folder}/in 'a b': a quote is not closed",
+    );
+    refused(
+        "'a b'\"",
+        "> out\"",
+        "3: command: '>' would reach the program as it is: use script",
+    );
+    refused(
+        "command =",
+        "metric = \"speed\"\ncommand =",
+        "3: metric: 'speed' is not a metric (known: wall, user, system, cpu, max-rss, cycles, instructions, 'regex:… higher|lower', 'json:.path higher|lower')",
+    );
+    refused(
+        "command =",
+        "unit = \"x\"\ncommand =",
+        "3: unit: the metric wall is in s already",
+    );
+    refused(
+        "command =",
+        "timeout_s = 0.0\ncommand =",
+        "3: timeout_s: seconds, above 0 and below a day",
+    );
+    refused(
+        "command =",
+        "script = \"x\"\ncommand =",
+        "3: script: there is a command already: one of both",
+    );
+    refused(
+        "command =",
+        "prepare =",
+        "1: command: missing: what is measured stands in command or script",
+    );
+    refused(
+        "verify =",
+        "cleanup =",
+        "1: verify: missing: a recipe says how its output is checked, in verify or expect",
+    );
+    refused(
+        "verify =",
+        "expect = \"(\"\nverify =",
+        "4: expect: found open group without closing ')'",
+    );
+    refused(
+        "\"x\", \"y z\"",
+        "\"y z\"",
+        "12: parameters.mode: the default is not one of the values",
+    );
+    refused(
+        "\"prog2\"",
+        "\"bin/prog2\"",
+        "8: programs.prog: names are names of programs, without a folder",
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(text in "\\PC{0,200}") {
+        if let Err(error) = Recipe::parse(&text) {
+            prop_assert!(error.line >= 1 && !error.reason.is_empty());
+        }
+    }
+
+    #[test]
+    fn damaged_recipes_are_read_or_refused(at in 0usize..SMALL.len(), length in 0usize..40, put in "\\PC{0,5}") {
+        let (start, end) = (at, (at + length).min(SMALL.len()));
+        let text = format!("{}{put}{}", &SMALL[..start], &SMALL[end..]);
+        match Recipe::parse(&text) {
+            Err(error) => {
+                prop_assert!(error.line <= text.lines().count() + 1);
+                prop_assert!(!error.to_string().contains('\n'), "{error}");
+            }
+            Ok(recipe) => {
+                let chosen = &recipe.choices(&[]).unwrap()[0];
+                let _ = recipe.workload(chosen, "/f", &programs());
+            }
+        }
+    }
+
+    #[test]
+    fn values_reach_the_command_as_they_are(value in "[ -~]{1,12}") {
+        let text = SMALL.replace("threads = { default = \"1\" }", "threads = { default = \"x\" }");
+        let recipe = Recipe::parse(&text).unwrap();
+        let sweep = Sweep { name: "threads".to_owned(), values: vec![value.clone()] };
+        let chosen = &recipe.choices(&[sweep]).unwrap()[0];
+        let workload = recipe.workload(chosen, "/f", &programs()).unwrap();
+        prop_assert_eq!(&workload.command.argv()[2], &value);
+    }
+}

@@ -1,0 +1,302 @@
+//! `recipes` and `compare --recipe`: the list, what is refused and in which
+//! words, and small recipes that really run.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::Stage;
+use crate::support::skipped;
+
+/// A recipe that needs nothing but a shell, and does next to nothing.
+const TINY: &str = r#"name = "tiny"
+about = "Sorts."
+threads = "One."
+timeout_s = 20
+generate = "for i in 3 1 2; do echo $i; done > in"
+command = "{sort} --parallel={threads} -o {folder}/out {folder}/in"
+verify = "test \"$(head -n 1 out)\" = 1"
+cleanup = "rm out"
+
+[programs]
+sort = { package = "coreutils" }
+
+[parameters]
+threads = { default = "1", about = "threads of sort" }
+"#;
+
+/// A stage whose recipes' folders are its own.
+fn stage() -> Stage {
+    let stage = Stage::new();
+    std::fs::create_dir(stage.folder.path().join("tmp")).unwrap();
+    stage
+}
+
+/// Runs a line with the temporary folder of the stage; afterwards nothing may
+/// be left there.
+#[track_caller]
+fn run(stage: &Stage, line: &str) -> (String, String, i32) {
+    let tmp = stage.folder.path().join("tmp");
+    let output = stage.command(line).env("TMPDIR", &tmp).output().unwrap();
+    let (out, err) = crate::support::texts(&output);
+    assert_eq!(left(&tmp), Vec::<PathBuf>::new(), "{line}: {err}");
+    (out, err, output.status.code().unwrap_or(-1))
+}
+
+fn left(folder: &std::path::Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn recipes_are_listed_and_shown_whole() {
+    let stage = Stage::new();
+    let list = stage.json("recipes");
+    let names: Vec<&str> = list["recipes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|recipe| recipe["name"].as_str().unwrap())
+        .collect();
+    for wanted in ["xz", "x264", "redis", "postgres", "compile", "python-nbody"] {
+        assert!(names.contains(&wanted), "{names:?}");
+    }
+    for recipe in list["recipes"].as_array().unwrap() {
+        let missing = recipe["missing"].as_array().unwrap();
+        assert_eq!(recipe["available"], missing.is_empty(), "{recipe}");
+    }
+    let text = stage.succeed("recipes");
+    text.check_form();
+    let shown = stage.succeed("recipes xz");
+    stage.write("mine.toml", &shown.out);
+    let again = stage.succeed("recipes ./mine.toml");
+    assert_eq!(again.out, shown.out);
+}
+
+#[test]
+fn what_is_wrong_is_told_in_one_line() {
+    let stage = stage();
+    stage.write("typo.toml", &TINY.replace("verify", "verfy"));
+    stage.write(
+        "absent.toml",
+        &TINY.replace("sort = {", "sort = { names = [\"no-such-program\"],"),
+    );
+    stage.write("generate.toml", &TINY.replace("> in", "> in; exit 3"));
+    std::fs::write(stage.folder.path().join("binary.toml"), b"\xff\xfe").unwrap();
+    let places = "--place os-default --place cpu:0 --max-runs 2";
+    for (line, expected) in [
+        (
+            "recipes xzz",
+            "no recipe is called 'xzz'; did you mean xz? (pinwise recipes lists them; a file is ./FILE.toml)",
+        ),
+        (
+            "recipes ./none.toml",
+            "the recipe ./none.toml: No such file or directory",
+        ),
+        (
+            "recipes ./binary.toml",
+            "the recipe ./binary.toml: it is not UTF-8: invalid utf-8 sequence of 1 bytes from index 0",
+        ),
+        ("recipes ./tmp/.", "the recipe ./tmp/.: it is no file"),
+        (
+            "compare --recipe ./typo.toml",
+            "./typo.toml:7: unknown field `verfy`, expected one of",
+        ),
+        (
+            "compare --recipe ./absent.toml",
+            "--recipe tiny: no-such-program is not installed (on Debian: apt-get install coreutils)",
+        ),
+        (
+            "compare --recipe ./generate.toml",
+            "--recipe tiny: its generate failed: exit status 3",
+        ),
+        (
+            "compare --recipe xz --parameter depth=3",
+            "--parameter: the recipe xz has no parameter 'depth' (it has: threads)",
+        ),
+        (
+            "compare --recipe redis --parameter places=here",
+            "--parameter: places=here: the recipe redis takes free, together, split there",
+        ),
+        (
+            "compare --recipe xz -- ls",
+            "the argument '--recipe <RECIPE>' cannot be used with",
+        ),
+        (
+            "recipes --machine sim:pu:2",
+            "recipes looks for programs on this machine; it needs --machine local",
+        ),
+    ] {
+        let whole = match line.starts_with("compare") && !line.contains(" -- ") {
+            true => format!("{line} {places}"),
+            false => line.to_owned(),
+        };
+        let (out, err, status) = run(&stage, &whole);
+        let notes = |l: &&str| !l.starts_with("Making the input");
+        let lines: Vec<&str> = err.lines().filter(notes).collect();
+        assert_eq!(
+            (status, out.as_str(), lines.len()),
+            (2, "", 1),
+            "{line}: {err}"
+        );
+        assert!(lines[0].contains(expected), "{line}: {err}");
+    }
+}
+
+#[test]
+fn a_recipe_runs_and_leaves_nothing_behind() {
+    let stage = stage();
+    stage.write("tiny.toml", TINY);
+    let line = "--format json compare --recipe ./tiny.toml --parameter threads=1,2 --max-runs 3";
+    let (out, err, status) = run(&stage, line);
+    assert_eq!(status, 0, "{err}");
+    let record: Value = serde_json::from_str(&out).unwrap();
+    let arms = record["arms"].as_array().unwrap();
+    let names: Vec<&str> = arms.iter().map(|a| a["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["threads=1", "threads=2"]);
+    for arm in arms {
+        assert_eq!(arm["workload"]["recipe"], "tiny");
+        assert_eq!(arm["runs"].as_array().unwrap().len(), 3);
+    }
+    assert_eq!(record["metric"]["name"], "wall");
+}
+
+#[test]
+fn wrong_output_makes_the_arm_invalid() {
+    let stage = stage();
+    stage.write("tiny.toml", &TINY.replace("= 1\"", "= {threads}\""));
+    let line = "--format json compare --recipe ./tiny.toml --parameter threads=1,1,2 --max-runs 3";
+    let (out, err, status) = run(&stage, line);
+    assert_eq!(status, 2, "{err}");
+    let record: Value = serde_json::from_str(&out).unwrap();
+    let arms = record["arms"].as_array().unwrap();
+    assert_eq!(arms[0]["invalid"], Value::Null);
+    assert_eq!(
+        arms[2]["invalid"],
+        "the output is wrong: its check says exit status 1"
+    );
+    assert!(arms[2]["runs"].as_array().unwrap().is_empty());
+    stage.write(
+        "silent.toml",
+        &TINY.replace("verify", "expect = \"^done$\"\nverify"),
+    );
+    let (_, err, status) = run(
+        &stage,
+        "compare --recipe ./silent.toml --parameter threads=1,2 --max-runs 3",
+    );
+    assert_eq!(status, 2);
+    let expected = "the output is wrong: nothing in it matches '^done$'";
+    assert!(err.contains(expected), "{err}");
+}
+
+/// Is a process with this argument alive?
+fn is_alive(argument: &str) -> bool {
+    let entries = std::fs::read_dir("/proc").unwrap();
+    entries.flatten().any(|entry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        line.split(|&byte| byte == 0)
+            .any(|part| part == argument.as_bytes())
+    })
+}
+
+#[test]
+fn servers_are_stopped_and_killed_where_they_do_not_stop() {
+    let stage = stage();
+    for (name, per, stop, time) in [
+        ("whole", "experiment", "", "86411.5"),
+        ("each", "run", "stop = \"kill $(cat pid)\"", "86412.5"),
+    ] {
+        let server = format!(
+            "\n[server]\nstart = '''sleep {time} > /dev/null 2>&1 &\necho $! > pid\n'''\n{stop}\nper = \"{per}\"\n"
+        );
+        // The command succeeds only while the server is there.
+        let recipe = TINY.replace(
+            "command = \"{sort} --parallel={threads} -o {folder}/out {folder}/in\"",
+            "script = \"kill -0 $(cat pid); {sort} --parallel={threads} -o out in\"",
+        );
+        stage.write(&format!("{name}.toml"), &format!("{recipe}{server}"));
+        let line = format!("compare --recipe ./{name}.toml --parameter threads=1,2 --max-runs 2");
+        let (_, err, status) = run(&stage, &line);
+        assert_eq!(status, 0, "{name}: {err}");
+        assert!(!is_alive(time), "{name}: the server is still there");
+    }
+}
+
+#[test]
+fn what_a_killed_pinwise_left_is_removed_by_the_next() {
+    let stage = stage();
+    stage.write(
+        "slow.toml",
+        &TINY.replace("generate = \"", "generate = \"sleep 86413.5; "),
+    );
+    stage.write("tiny.toml", TINY);
+    let tmp = stage.folder.path().join("tmp");
+    let mut child = stage
+        .command("compare --recipe ./slow.toml --place os-default --place cpu:0")
+        .env("TMPDIR", &tmp)
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = std::time::Instant::now();
+    while !is_alive("86413.5") {
+        assert!(begun.elapsed().as_secs() < 60, "the input is never made");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(left(&tmp).len(), 1);
+    let (_, err, status) = run(
+        &stage,
+        "compare --recipe ./tiny.toml --parameter threads=1,2 --max-runs 2",
+    );
+    assert_eq!(status, 0, "{err}");
+}
+
+#[test]
+fn on_a_simulated_machine_the_recipe_is_a_workload_by_name() {
+    let stage = stage();
+    stage.write(
+        "two.toml",
+        "topology = \"core:2 pu:1\"\n[workload.redis]\nbase_s = 0.5\n[effects]\n\"cpu:0\" = 0.7\n[noise]\nsd = 0.01\n",
+    );
+    let line = "--machine sim:two.toml --format json compare --recipe redis --seed 1 --place os-default --place cpu:0 --max-runs 12";
+    let (out, err, status) = run(&stage, line);
+    assert_eq!(status, 0, "{err}");
+    let record: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(record["best"], "cpu:0");
+    assert_eq!(record["arms"][0]["command"], serde_json::json!(["redis"]));
+    assert!(
+        record["verdict"]["advice"]
+            .as_str()
+            .unwrap()
+            .contains("PROGRAM")
+    );
+}
+
+/// Every recipe whose programs are here does what it says, once.
+#[test]
+fn the_recipes_that_pinwise_brings_run_here() {
+    let stage = stage();
+    let list = stage.json("recipes");
+    for recipe in list["recipes"].as_array().unwrap() {
+        let name = recipe["name"].as_str().unwrap();
+        if recipe["available"] != true {
+            let missing = &recipe["missing"][0]["program"];
+            skipped(
+                "the_recipes_that_pinwise_brings_run_here",
+                &format!("{name}: no {missing}"),
+            );
+            continue;
+        }
+        let line = format!(
+            "--format json compare --recipe {name} --place os-default --place os-default/mem=local --warmup 0 --max-runs 1"
+        );
+        let (out, err, status) = run(&stage, &line);
+        assert_eq!(status, 0, "{name}: {err}");
+        let record: Value = serde_json::from_str(&out).unwrap();
+        for arm in record["arms"].as_array().unwrap() {
+            assert_eq!(arm["invalid"], Value::Null, "{name}");
+            assert_eq!(arm["runs"].as_array().unwrap().len(), 1, "{name}: {err}");
+        }
+    }
+}

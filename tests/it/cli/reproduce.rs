@@ -1,0 +1,78 @@
+//! The field reports: what is given, what is predicted, and what is told.
+
+use super::Stage;
+
+#[test]
+fn reports_are_listed() {
+    Stage::new().snapshot("reproduce_list", "reproduce --list");
+}
+
+#[test]
+fn a_report_is_simulated_stored_and_shown_again() {
+    let stage = Stage::new();
+    let line = "reproduce hyperthread-fill --simulated --seed 1";
+    stage.snapshot("reproduce_hyperthread_fill", line);
+    let printed = stage.succeed(line);
+    assert_eq!(printed.out, stage.succeed("show last").out);
+    let history = stage.json("history --limit 1");
+    assert_eq!(history["records"][0]["schema"], "pinwise.reproduction/1");
+    let exported = stage.succeed("export last --json");
+    assert_eq!(exported.out, stage.succeed("show last --format json").out);
+    let csv = stage.run("export last --csv");
+    assert!(csv.err.contains("--json only"), "{csv}");
+}
+
+#[test]
+fn claims_have_their_fields() {
+    let stage = Stage::new();
+    let record = stage.json("reproduce --all --simulated --seed 2");
+    let reports = record["reports"].as_array().unwrap();
+    assert_eq!(reports.len(), 5);
+    let mut verdicts = std::collections::BTreeMap::new();
+    for report in reports {
+        for experiment in report["experiments"].as_array().unwrap() {
+            for claim in experiment["claims"].as_array().unwrap() {
+                for field in ["claim", "reported", "measured", "verdict", "why"] {
+                    assert!(claim.get(field).is_some(), "{claim}");
+                }
+                let verdict = claim["verdict"].as_str().unwrap().to_owned();
+                *verdicts.entry(verdict).or_insert(0u64) += 1;
+            }
+        }
+    }
+    assert_eq!(
+        verdicts["reproduced"],
+        record["counts"]["reproduced"].as_u64().unwrap()
+    );
+    assert_eq!(
+        verdicts["given"],
+        record["counts"]["given"].as_u64().unwrap()
+    );
+    assert_eq!(
+        stage.json("reproduce --all --simulated --seed 2")["reports"],
+        record["reports"]
+    );
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let stage = Stage::new();
+    for (line, words) in [
+        ("reproduce", "NAME"),
+        ("reproduce nothing", "hyperthread-fill, affinity-masks"),
+        ("reproduce --all long-pause", "--all"),
+        (
+            "reproduce --all --simulated --machine sim:slow.toml",
+            "leave --machine away",
+        ),
+    ] {
+        let refused = stage.run(line);
+        assert_eq!(refused.status, 2, "{line}: {refused}");
+        assert!(refused.err.contains(words), "{line}: {refused}");
+        assert_eq!(
+            refused.err.trim_end().lines().count(),
+            1,
+            "{line}: {refused}"
+        );
+    }
+}

@@ -1,0 +1,182 @@
+//! Built-in workloads as commands: what is refused, what a full disk and
+//! signals leave behind, which is nothing.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::support::{json, pinwise, run, skipped, texts};
+
+/// One line on standard error, status 2, nothing on standard output.
+#[track_caller]
+fn check_refused(arguments: &[&str], told: &[&str]) {
+    let output = run(arguments);
+    let (out, err) = texts(&output);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {out}{err}");
+    assert_eq!((out.as_str(), err.lines().count()), ("", 1), "{err}");
+    for told in told {
+        assert!(err.contains(told), "{arguments:?}: {err}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_one_line() {
+    check_refused(
+        &["kernel", "read", "--size", "1000000GiB"],
+        &["--size", "read would need", "MiB are available"],
+    );
+    check_refused(
+        &["kernel", "chase", "--size", "100GiB", "--threads", "4096"],
+        &["--size", "are available"],
+    );
+    check_refused(
+        &["kernel", "cache-l1", "--size", "1"],
+        &["--size 1:", "from 4096"],
+    );
+    check_refused(
+        &["kernel", "triad", "--size", "1MiB", "--threads", "200"],
+        &["--size 1048576", "200 threads"],
+    );
+    check_refused(
+        &["kernel", "producer-consumer", "--threads", "3"],
+        &["--threads 3", "multiple of 2"],
+    );
+    check_refused(&["kernel", "copy", "--threads", "0"], &["--threads"]);
+    check_refused(
+        &["kernel", "chase", "--isa", "v3"],
+        &["--isa v3", "baseline only"],
+    );
+    check_refused(
+        &["kernel", "tree", "--folder", "/proc/nothing"],
+        &["/proc/nothing", "No such file"],
+    );
+    check_refused(
+        &["kernel", "tree", "--size", "15TiB", "--work", "1"],
+        &["--size"],
+    );
+}
+
+#[test]
+fn bytes_are_counted_and_the_loop_is_named() {
+    let arguments = [
+        "kernel", "copy", "--work", "1", "--size", "4MiB", "--format", "json",
+    ];
+    let record = json(&arguments);
+    let bytes = record["bytes"].as_u64().unwrap();
+    assert_eq!(bytes, 8 * record["operations"].as_u64().unwrap());
+    assert_eq!(record["size"], 4 << 20);
+    assert_eq!(record["working_set_bytes"], 4 << 20);
+    assert!(!record["chosen"].as_str().unwrap().is_empty());
+    let tree = json(&[
+        "kernel", "tree", "--size", "64KiB", "--work", "1", "--format", "json",
+    ]);
+    assert!(tree["bytes"].is_null() && tree["chosen"].is_null());
+}
+
+fn entries(folder: &Path) -> Vec<String> {
+    std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect()
+}
+
+/// A small disk with room for so many files, and what is left on it.
+fn on_small_disk(files: u32) -> Option<(std::process::Output, String)> {
+    let folder = tempfile::tempdir().unwrap();
+    let mount = format!("mount -t tmpfs -o size=64m,nr_inodes={files} none \"$0\"");
+    let script = format!(
+        "{mount} || exit 99; \"$1\" --store none kernel tree --size 3400000 --folder \"$0\"; \
+         status=$?; echo left $(ls -A \"$0\"); exit $status"
+    );
+    let output = Command::new("unshare")
+        .args(["--mount", "sh", "-c", &script])
+        .arg(folder.path())
+        .arg(env!("CARGO_BIN_EXE_pinwise"))
+        .output()
+        .ok()?;
+    let (out, err) = texts(&output);
+    let is_mounted = out.contains("left") && output.status.code() != Some(99);
+    is_mounted.then_some((output, err))
+}
+
+#[test]
+fn a_full_disk_is_told_and_cleaned_up() {
+    // Full while the tree is made, and while it is copied.
+    for files in [200, 500] {
+        let Some((output, err)) = on_small_disk(files) else {
+            skipped(
+                "a_full_disk_is_told_and_cleaned_up",
+                "a disk cannot be mounted here (unshare --mount, mount)",
+            );
+            return;
+        };
+        let (out, _) = texts(&output);
+        assert_eq!(output.status.code(), Some(2), "{out}{err}");
+        assert_eq!(err.lines().count(), 1, "{err}");
+        assert!(err.contains("No space left"), "{err}");
+        assert_eq!(out.trim(), "left", "{files} files");
+    }
+    // And where there is room, it goes well.
+    let (output, err) = on_small_disk(2000).unwrap();
+    assert!(output.status.success(), "{err}");
+}
+
+/// Starts a copy that goes on for a minute, and waits until it copies.
+fn copying(folder: &Path) -> Child {
+    let mut child = pinwise(&folder.join("store.db"))
+        .args(["kernel", "tree", "--seconds", "60s", "--folder"])
+        .arg(folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let is_copying = || {
+        let mut names = entries(folder).into_iter();
+        names.any(|name| folder.join(name).join("copy-0/d0").is_dir())
+    };
+    for _ in 0..3000 {
+        if is_copying() {
+            return child;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    panic!("it does not copy");
+}
+
+fn signal(child: &Child, signal: &str) {
+    let status = Command::new("kill")
+        .args(["-s", signal, &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+#[test]
+fn signals_end_a_copy_and_leave_nothing() {
+    for (name, number) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = copying(folder.path());
+        signal(&child, name);
+        let status = child.wait().unwrap();
+        assert_eq!(status.signal(), Some(number), "{status}");
+        assert_eq!(entries(folder.path()), Vec::<String>::new(), "{name}");
+    }
+}
+
+#[test]
+fn what_a_killed_copy_left_is_removed_by_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = copying(folder.path());
+    signal(&child, "KILL");
+    child.wait().unwrap();
+    assert_eq!(entries(folder.path()).len(), 2, "a folder and its lock");
+    let path = folder.path().to_str().unwrap();
+    let arguments = [
+        "kernel", "tree", "--size", "64KiB", "--work", "2", "--folder", path,
+    ];
+    let (_, err) = texts(&run(&arguments));
+    assert_eq!(entries(folder.path()), Vec::<String>::new(), "{err}");
+}
