@@ -223,7 +223,7 @@ pub enum KernelError {
     },
     /// More memory than there is.
     #[error(
-        "--size {size}: {kernel} would need {needed_mib} MiB for {threads} threads, and {available_mib} MiB are available"
+        "--size {size}: {kernel} would need {needed_mib} MiB with --threads {threads}, and {available_mib} MiB are available"
     )]
     Memory {
         /// The kernel.

@@ -81,7 +81,7 @@ fn what_cannot_be_is_refused_before_it_is_allocated() {
     let order = order(kernel, 3, 1, Split::Static, Isa::V1);
     assert!(run(&order, Some(3000)).is_ok());
     let error = run(&order, Some(2999)).unwrap_err().to_string();
-    assert!(error.contains("3 threads"), "{error}");
+    assert!(error.contains("--threads 3"), "{error}");
     assert!(kernel.size_or_default(Some(1)).is_err());
 }
 

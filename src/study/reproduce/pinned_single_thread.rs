@@ -111,7 +111,6 @@ pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
         low: -time.high,
         high: -time.low,
     };
-    let spread = |arm| answer.variation(arm).unwrap_or(f64::NAN);
     let saves = match answer.verdict("pinned") {
         "undecided" => saves.not_here(&format!(
             "undecided in this time: between {} and {}",
@@ -120,9 +119,20 @@ pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
         )),
         _ => saves.judged(gain, Judge::Direction),
     };
-    let steadier = steadier(
-        "pinned runs spread less",
-        (spread("default"), spread("pinned")),
-    );
+    let steadier = steadier_here(answer.spread("pinned"));
     Ok(vec![experiment(vec![saves, steadier])])
+}
+
+/// Judged by the interval of the ratio of spreads: two figures of a noisy
+/// machine always differ.
+fn steadier_here(spread: Option<(f64, f64, f64)>) -> ClaimRecord {
+    let claim = Claim::new("pinned runs spread less", "lower standard deviation");
+    let Some((ratio, low, high)) = spread else {
+        return claim.not_here("too few runs tell how they spread");
+    };
+    let measured = format!("{ratio:.2} times as much ({low:.2} to {high:.2})");
+    if low <= 1.0 && high >= 1.0 {
+        return claim.not_here(&format!("undecided: {measured}"));
+    }
+    claim.holds(measured, high < 1.0, "spread against the default's")
 }

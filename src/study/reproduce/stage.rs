@@ -219,6 +219,13 @@ impl Answer {
         found.map_or("undecided", |contrast| contrast.verdict.as_str())
     }
 
+    /// How many times as much an arm's runs spread as the baseline's, with the
+    /// interval; `None` where too few runs tell.
+    pub(super) fn spread(&self, arm: &str) -> Option<(f64, f64, f64)> {
+        let found = self.record.contrasts.iter().find(|c| c.arm == arm)?;
+        Some((found.spread_ratio?, found.spread_low?, found.spread_high?))
+    }
+
     /// Coefficient of variation of an arm's runs.
     pub(super) fn variation(&self, arm: &str) -> Option<f64> {
         let arm = self.record.arms.iter().find(|a| a.name == arm)?;
