@@ -153,6 +153,9 @@ pub(super) fn probe(
     made
 }
 
+/// Batches that may be lost before a probe gives up.
+const MOST_LOST: usize = 100_000;
+
 /// One call of `probe`.
 struct Call<'a> {
     wiring: &'a Wiring,
@@ -177,7 +180,15 @@ impl Call<'_> {
         };
         let mut spent_s = memory::preparation_s(probe).min(self.limit_s);
         let mut known: Option<(usize, Batch)> = None;
+        let mut tries = 0;
         while made.values.len() < self.batches {
+            // CPUs that take turns may lose every batch, and batches of no
+            // length would then go on for ever.
+            tries += 1;
+            if tries > MOST_LOST + self.batches {
+                spent_s = self.limit_s;
+                break;
+            }
             let states = &self.wiring.states;
             let state = self.probing.drift.at(self.begin_s + spent_s, states);
             let batch = match known {

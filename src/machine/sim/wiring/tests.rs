@@ -474,6 +474,17 @@ fn any_number() -> impl Strategy<Value = String> {
     ]
 }
 
+#[test]
+fn probes_that_lose_every_batch_end() {
+    let text = "topology = \"core:2 pu:2\"\n[wiring]\nstacked = [\"2-3\"]\nstacked_ns = 1e-9\nstolen = 0.99";
+    let mut machine = open(text, 1).unwrap();
+    let limit = Duration::from_secs(3600);
+    for probe in [transfer(2, 3), contention(2, 3)] {
+        let made = machine.probe(&[probe], 5, limit).unwrap().remove(0);
+        assert!(made.values.len() <= 5);
+    }
+}
+
 proptest! {
     #[test]
     fn any_numbers_give_finite_batches_or_are_refused(
