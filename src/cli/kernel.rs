@@ -1,12 +1,10 @@
 //! `kernel`: one built-in workload, once, in this process.
 
-use std::path::PathBuf;
-
 use anyhow::{Context, bail};
 
-use super::Exit;
 use super::args::{Global, KernelArgs, SplitChoice};
 use super::terminal::Terminal;
+use super::{Exit, temporary_folder};
 use crate::kernels::work::{self, Amount, Isa, KERNELS, Kernel, Order, Outcome, Setup, Split};
 use crate::machine::linux::available_memory_bytes;
 use crate::record::{KERNEL_SCHEMA, KernelRecord};
@@ -93,7 +91,7 @@ fn order(args: &KernelArgs) -> anyhow::Result<Order> {
             size: kernel.size_or_default(args.size)?,
             threads: args.threads,
             isa,
-            folder: args.folder.clone().unwrap_or_else(temporary),
+            folder: args.folder.clone().unwrap_or_else(temporary_folder),
         },
         amount,
         split: match args.split {
@@ -102,10 +100,6 @@ fn order(args: &KernelArgs) -> anyhow::Result<Order> {
         },
         cpus,
     })
-}
-
-fn temporary() -> PathBuf {
-    std::env::temp_dir()
 }
 
 fn record(order: &Order, outcome: &Outcome) -> KernelRecord {

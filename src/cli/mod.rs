@@ -127,6 +127,14 @@ fn open_machine(
     Ok(Box::new(machine))
 }
 
+/// Where files are made that nobody keeps.
+#[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
+fn temporary_folder() -> std::path::PathBuf {
+    std::env::var_os("TMPDIR")
+        .filter(|folder| !folder.is_empty())
+        .map_or_else(|| "/tmp".into(), std::path::PathBuf::from)
+}
+
 /// This executable, whose kernels are started as commands.
 fn own_program() -> anyhow::Result<String> {
     let path = std::env::current_exe().context("finding pinwise itself")?;

@@ -46,14 +46,14 @@ pub use topology::{
 
 /// A record that is stored whole, and what its line of the history says.
 pub trait Keepsake {
-    /// Its line.
-    fn line(&self) -> KeepsakeLine;
+    /// Its line of the history.
+    fn entry(&self) -> Entry;
 }
 
 /// What the history says of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeepsakeLine {
-    /// Its name.
+pub struct Entry {
+    /// The record's id.
     pub id: String,
     /// Its schema.
     pub schema: String,
@@ -63,17 +63,17 @@ pub struct KeepsakeLine {
     pub host: String,
     /// What it is about.
     pub title: String,
-    /// What came out, in words.
+    /// What came out, in words; empty while unfinished.
     pub verdict: String,
     /// Did it end?
     pub is_complete: bool,
 }
 
 impl Keepsake for TopologyRecord {
-    fn line(&self) -> KeepsakeLine {
+    fn entry(&self) -> Entry {
         let survey = self.measured.as_ref().map(|m| m.survey.clone());
         let survey = survey.unwrap_or_default();
-        KeepsakeLine {
+        Entry {
             id: survey.id,
             schema: self.schema.clone(),
             time: survey.started,
@@ -86,8 +86,8 @@ impl Keepsake for TopologyRecord {
 }
 
 impl Keepsake for Reproduction {
-    fn line(&self) -> KeepsakeLine {
-        KeepsakeLine {
+    fn entry(&self) -> Entry {
+        Entry {
             id: self.id.clone(),
             schema: self.schema.clone(),
             time: self.started.clone(),
@@ -102,8 +102,8 @@ impl Keepsake for Reproduction {
 /// It stands after the comparisons that it is made of, which were begun after
 /// it: the newest record is what was asked for.
 impl Keepsake for Bench {
-    fn line(&self) -> KeepsakeLine {
-        KeepsakeLine {
+    fn entry(&self) -> Entry {
+        Entry {
             id: self.id.clone(),
             schema: self.schema.clone(),
             time: self.ended.clone(),

@@ -1,7 +1,7 @@
 //! A bench as text: what the second CPU of a core adds, speed-up over threads
 //! and placements, what a build is worth, and what it comes to.
 
-use super::comparison::findings;
+use super::comparison::{findings, place};
 use super::style::{
     Palette, paragraph, quantity, round_size, shortened, table, three_digits, visible,
 };
@@ -43,20 +43,10 @@ pub fn bench(record: &Bench, palette: Palette) -> String {
 
 fn heading(record: &Bench, palette: Palette) -> String {
     let title = palette.strong(&shortened(&record.title(), super::WIDTH));
-    let machine = &record.host.machine;
-    let model = machine
-        .cpu_model
-        .as_deref()
-        .filter(|_| !record.host.simulated);
-    let counts = &record.host.counts;
-    let place = format!(
-        "{}{} · {}, {}",
-        record.host_name(),
-        model.map_or_else(String::new, |model| format!(" · {model}")),
-        count(counts.cpus, "CPU"),
-        count(counts.cores, "core"),
-    );
-    format!("{title}\n{}\n", shortened(&place, super::WIDTH))
+    format!(
+        "{title}\n{}\n",
+        shortened(&place(&record.host), super::WIDTH)
+    )
 }
 
 /// `+18.2 % (16.9–19.6)`.

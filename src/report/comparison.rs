@@ -1,7 +1,9 @@
 //! A comparison as text: what ran, how it compares, what to do, what to beware.
 
 use super::style::{self, Palette, paragraph, quantity, shortened, table};
-use crate::record::{Arm, Comparison, ContrastRecord, Finding, Severity, Stopped, VerdictKind};
+use crate::record::{
+    Arm, Comparison, ContrastRecord, Finding, HostRecord, Severity, Stopped, VerdictKind,
+};
 use crate::stats::verdict::{count, duration};
 use std::time::Duration;
 
@@ -30,21 +32,21 @@ pub fn comparison(record: &Comparison, palette: Palette) -> String {
 
 fn heading(record: &Comparison, palette: Palette) -> String {
     let title = palette.strong(&shortened(&record.title(), super::WIDTH));
-    let machine = &record.host.machine;
-    let model = machine
-        .cpu_model
-        .as_deref()
-        .filter(|_| !record.host.simulated);
-    let counts = &record.host.counts;
-    let place = format!(
-        "{}{} · {}, {} · metric: {}",
-        record.host_name(),
-        model.map_or_else(String::new, |model| format!(" · {model}")),
-        count(counts.cpus, "CPU"),
-        count(counts.cores, "core"),
-        record.metric.name
-    );
+    let place = format!("{} · metric: {}", place(&record.host), record.metric.name);
     format!("{title}\n{}\n", shortened(&place, super::WIDTH))
+}
+
+/// Where an experiment ran: name, CPU, counts.
+pub(super) fn place(host: &HostRecord) -> String {
+    let model = host.machine.cpu_model.as_deref();
+    let model = model.filter(|_| !host.simulated);
+    format!(
+        "{}{} · {}, {}",
+        host.name(),
+        model.map_or_else(String::new, |model| format!(" · {model}")),
+        count(host.counts.cpus, "CPU"),
+        count(host.counts.cores, "core"),
+    )
 }
 
 fn arms_table(record: &Comparison) -> String {

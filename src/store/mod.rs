@@ -10,6 +10,7 @@ mod sqlite;
 
 use std::path::PathBuf;
 
+pub use crate::record::Entry;
 pub use sqlite::Store;
 
 use crate::record::{
@@ -125,25 +126,6 @@ impl Location {
         }
         Ok(Self::Sqlite(PathBuf::from(path)))
     }
-}
-
-/// A line of the history.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// The record's id.
-    pub id: String,
-    /// Its schema.
-    pub schema: String,
-    /// When it began.
-    pub time: String,
-    /// Where it ran.
-    pub host: String,
-    /// What it is about.
-    pub title: String,
-    /// What came out, in words; empty while unfinished.
-    pub verdict: String,
-    /// Did it end?
-    pub is_complete: bool,
 }
 
 /// A record as it is stored.

@@ -97,7 +97,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] where it cannot be written.
     pub fn keep(&mut self, record: &(impl Keepsake + serde::Serialize)) -> Result<(), StoreError> {
-        let line = record.line();
+        let line = record.entry();
         let body = serde_json::to_string(record).unwrap_or_default();
         let row = params![
             line.id,

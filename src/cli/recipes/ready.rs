@@ -1,12 +1,11 @@
 //! A recipe made ready to be compared: programs found, input made in a private
 //! folder, its server running; and everything gone again afterwards.
 
-use std::path::PathBuf;
-
 use anyhow::Context;
 
 use super::{locate, parse, text_of};
 use crate::cli::args::CompareArgs;
+use crate::cli::temporary_folder;
 use crate::cli::terminal::Terminal;
 use crate::machine::linux::Scratch;
 use crate::machine::{Machine, MachineError};
@@ -45,7 +44,7 @@ pub(in crate::cli) fn open(
         return simulated(&recipe, &choices).map(Some);
     }
     let programs = locate(&recipe)?;
-    let folder = Scratch::create(&parent()).context("a folder for the recipe's input")?;
+    let folder = Scratch::create(&temporary_folder()).context("a folder for the recipe's input")?;
     let path = folder
         .path()
         .to_str()
@@ -127,11 +126,4 @@ impl Ready {
         }
         self.folder
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
-fn parent() -> PathBuf {
-    std::env::var_os("TMPDIR")
-        .filter(|folder| !folder.is_empty())
-        .map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
 }

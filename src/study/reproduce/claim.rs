@@ -4,11 +4,20 @@
 //! and never counted. Everything else is judged by its direction, and by its
 //! size where the report's own accuracy allows that.
 
-use crate::record::{ClaimRecord, ClaimVerdict};
+use crate::record::{ClaimRecord, ClaimVerdict, ExperimentRecord};
 use crate::stats::verdict::percent;
 
 /// Changes below this are no direction.
 const SAME_PERCENT: f64 = 0.5;
+
+/// An experiment with its claims.
+pub(super) fn experiment(name: &str, question: &str, claims: Vec<ClaimRecord>) -> ExperimentRecord {
+    ExperimentRecord {
+        name: name.to_owned(),
+        question: question.to_owned(),
+        claims,
+    }
+}
 
 /// What came out: a figure with its interval, in the claim's unit.
 #[derive(Debug, Clone, Copy, PartialEq)]

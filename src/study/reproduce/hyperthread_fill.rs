@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::claim::{Claim, Found, Judge, signed};
+use super::claim::{Claim, Found, Judge, experiment, signed};
 use super::stage::{Arm, Stage};
 use super::{Here, Simulation};
 use crate::record::{ClaimRecord, ExperimentRecord};
@@ -44,14 +44,6 @@ pub(super) fn simulated(simulation: &mut Simulation<'_>) -> Result<Vec<Experimen
         experiment("whetstone-placement", PLACED, placed),
         experiment("encode-self-affinity", SELF, encode_self(&own)),
     ])
-}
-
-fn experiment(name: &str, question: &str, claims: Vec<ClaimRecord>) -> ExperimentRecord {
-    ExperimentRecord {
-        name: name.to_owned(),
-        question: question.to_owned(),
-        claims,
-    }
 }
 
 /// What an encoder gains.

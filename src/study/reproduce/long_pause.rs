@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::claim::{Claim, Found, Judge};
+use super::claim::{Claim, Found, Judge, experiment};
 use super::{Here, Simulation};
 use crate::machine::{Machine, Probe};
 use crate::record::{ClaimRecord, ExperimentRecord};
@@ -61,14 +61,6 @@ pub(super) fn simulated(simulation: &mut Simulation<'_>) -> Result<Vec<Experimen
             ],
         ),
     ])
-}
-
-fn experiment(name: &str, question: &str, claims: Vec<ClaimRecord>) -> ExperimentRecord {
-    ExperimentRecord {
-        name: name.to_owned(),
-        question: question.to_owned(),
-        claims,
-    }
 }
 
 /// What a machine's PAUSE costs, by its probe.

@@ -26,14 +26,9 @@ fn pair(simulation: &mut Simulation<'_>, label: &str, text: &str) -> Result<Pair
         Arm::new("default", "superpi", "os-default"),
         Arm::new("pinned", "superpi", "cpu:0"),
     ])?;
-    let time = answer.time("pinned")?;
     let spread = |arm| answer.variation(arm).unwrap_or(f64::NAN);
     Ok(Pair {
-        gain: Found {
-            value: -time.value,
-            low: -time.high,
-            high: -time.low,
-        },
+        gain: answer.saving("pinned")?,
         spread: (spread("default"), spread("pinned")),
     })
 }
@@ -105,12 +100,7 @@ pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
         here.arm("default", &command, "os-default"),
         here.arm("pinned", &command, &format!("cpu:{cpu}")),
     ])?;
-    let time = answer.time("pinned")?;
-    let gain = Found {
-        value: -time.value,
-        low: -time.high,
-        high: -time.low,
-    };
+    let gain = answer.saving("pinned")?;
     let saves = match answer.verdict("pinned") {
         "undecided" => saves.not_here(&format!(
             "undecided in this time: between {} and {}",

@@ -7,7 +7,7 @@ use super::claim::Found;
 use crate::machine::sim::SimulatedMachine;
 use crate::machine::{Machine, MachineError, Output};
 use crate::placement::{Placement, Realised};
-use crate::record::{Comparison, Stopped};
+use crate::record::{Comparison, ContrastRecord, Stopped};
 use crate::study::compare::{self, ArmPlan, Observer, Plan, Tuning};
 use crate::topology::Topology;
 use crate::workload::{Command, Metric, Workload};
@@ -188,41 +188,45 @@ pub(super) struct Answer {
 impl Answer {
     /// By how many per cent an arm's speed differs from the baseline's.
     pub(super) fn speed(&self, arm: &str) -> Result<Found> {
-        let contrast = self
-            .record
-            .contrasts
-            .iter()
-            .find(|contrast| contrast.arm == arm)
-            .ok_or(TooFew)?;
-        let percent = |ratio: f64| 100.0 * (1.0 / ratio - 1.0);
+        self.found(arm, |ratio| 100.0 * (1.0 / ratio - 1.0))
+    }
+
+    /// How many per cent more time an arm takes.
+    pub(super) fn time(&self, arm: &str) -> Result<Found> {
+        self.found(arm, |ratio| 100.0 * (ratio - 1.0))
+    }
+
+    /// How many per cent of the baseline's time an arm saves.
+    pub(super) fn saving(&self, arm: &str) -> Result<Found> {
+        self.found(arm, |ratio| 100.0 * (1.0 - ratio))
+    }
+
+    /// A figure made of the ratio of costs, its ends in order.
+    fn found(&self, arm: &str, of: impl Fn(f64) -> f64) -> Result<Found> {
+        let contrast = self.contrast(arm).ok_or(TooFew)?;
+        let end = |ratio: Option<f64>| ratio.map_or(f64::NAN, &of);
+        let (one, other) = (end(contrast.low), end(contrast.high));
         Ok(Found {
-            value: percent(contrast.ratio),
-            low: contrast.high.map_or(f64::NAN, percent),
-            high: contrast.low.map_or(f64::NAN, percent),
+            value: of(contrast.ratio),
+            low: one.min(other),
+            high: one.max(other),
         })
     }
 
-    /// The same in time: how many per cent more an arm takes.
-    pub(super) fn time(&self, arm: &str) -> Result<Found> {
-        let speed = self.speed(arm)?;
-        let percent = |change: f64| 100.0 * (1.0 / (1.0 + change / 100.0) - 1.0);
-        Ok(Found {
-            value: percent(speed.value),
-            low: percent(speed.high),
-            high: percent(speed.low),
-        })
+    fn contrast(&self, arm: &str) -> Option<&ContrastRecord> {
+        self.record.contrasts.iter().find(|c| c.arm == arm)
     }
 
     /// The verdict on an arm: `faster`, `slower`, `same`, `undecided`.
     pub(super) fn verdict(&self, arm: &str) -> &str {
-        let found = self.record.contrasts.iter().find(|c| c.arm == arm);
-        found.map_or("undecided", |contrast| contrast.verdict.as_str())
+        self.contrast(arm)
+            .map_or("undecided", |contrast| contrast.verdict.as_str())
     }
 
     /// How many times as much an arm's runs spread as the baseline's, with the
     /// interval; `None` where too few runs tell.
     pub(super) fn spread(&self, arm: &str) -> Option<(f64, f64, f64)> {
-        let found = self.record.contrasts.iter().find(|c| c.arm == arm)?;
+        let found = self.contrast(arm)?;
         Some((found.spread_ratio?, found.spread_low?, found.spread_high?))
     }
 

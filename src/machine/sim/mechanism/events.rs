@@ -321,25 +321,25 @@ impl Play<'_> {
         let is_idle = |at: &usize| self.on[*at].is_none();
         let is_alone = |at: &usize| self.busy_in_core[field.core_of[*at]] == 0;
         let every = 0..field.cpus.len();
-        if field.policy == Policy::CoreFirst {
-            let alone = every.clone().filter(is_idle).filter(is_alone);
-            let count = alone.clone().count();
-            if count > 0 {
-                let pick = self.chance.random_range(0..count);
-                return alone.clone().nth(pick);
-            }
-        }
         let idle = every.filter(is_idle);
-        let count = idle.clone().count();
-        if count == 0 {
-            return None;
-        }
-        let pick = self.chance.random_range(0..count);
-        idle.clone().nth(pick)
+        let alone = match field.policy {
+            Policy::CoreFirst => pick(idle.clone().filter(is_alone), self.chance),
+            Policy::RandomIdle | Policy::Pinned => None,
+        };
+        alone.or_else(|| pick(idle, self.chance))
     }
 
     fn exponential(&mut self, mean: f64) -> f64 {
         let uniform: f64 = self.chance.random();
         -mean * (1.0 - uniform).ln()
     }
+}
+
+/// Any of them, all alike.
+fn pick(places: impl Iterator<Item = usize> + Clone, chance: &mut ChaCha8Rng) -> Option<usize> {
+    let count = places.clone().count();
+    if count == 0 {
+        return None;
+    }
+    places.clone().nth(chance.random_range(0..count))
 }

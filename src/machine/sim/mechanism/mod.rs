@@ -195,14 +195,15 @@ impl Kernel {
 
     /// What it would print as JSON.
     pub(super) fn printed(&self, wall_s: f64) -> String {
-        format!(
-            "{{\"schema\":\"pinwise.kernel/1\",\"kernel\":\"{}\",\"threads\":{},\"operations\":{units},\"operation\":\"units\",\"seconds\":{wall_s:.9},\"rate\":{:.9},\"checksum\":\"{:016x}\",\"work\":{units},\"bytes\":null,\"bytes_per_s\":null,\"size\":null,\"working_set_bytes\":0,\"isa\":\"native\",\"isa_version\":\"simulated\",\"split\":\"dynamic\",\"cpus\":null}}\n",
-            self.name.escape_default(),
-            self.threads,
-            f64::from(self.units) / wall_s,
-            0,
-            units = self.units,
-        )
+        let record = serde_json::json!({
+            "schema": "pinwise.kernel/1", "kernel": self.name, "threads": self.threads,
+            "operations": self.units, "operation": "units", "seconds": wall_s,
+            "rate": f64::from(self.units) / wall_s, "checksum": format!("{:016x}", 0),
+            "work": self.units, "bytes": null, "bytes_per_s": null, "size": null,
+            "working_set_bytes": 0, "isa": "native", "isa_version": "simulated",
+            "split": "dynamic", "cpus": null,
+        });
+        format!("{record}\n")
     }
 }
 
