@@ -15,6 +15,7 @@ mod recipe;
 mod replay;
 mod reproduction;
 mod topology;
+mod trace;
 
 pub use bench::{
     BENCH_SCHEMA, Bench, BenchCell, BenchKernel, GroupScore, Question, SmtRecord, SmtState,
@@ -42,6 +43,13 @@ pub use reproduction::{
 pub use topology::{
     CacheRecord, CountsRecord, CpuRecord, KindRecord, MachineRecord, NodeRecord, QuotaRecord,
     RestrictionRecord, TOPOLOGY_SCHEMA, TopologyRecord,
+};
+
+pub use trace::{
+    CoreTimeRecord, CpuSpans, CpuTimeRecord, IdleWaitingRecord, LostRecord, MigrationCounts,
+    SharingCauses, SliceRecord, SmtSharingRecord, TRACE_SCHEMA, ThreadCpu, ThreadRecord,
+    TierRecord, TimelineRecord, TraceCost, TraceFigures, TraceRecord, TraceSource, TraceTotals,
+    WaitCauses, WaitRecord,
 };
 
 /// A record that is stored whole, and what its line of the history says.

@@ -16,6 +16,7 @@ mod spawn;
 mod start;
 mod supervise;
 mod sys;
+mod trace;
 mod tree;
 mod usage;
 
@@ -40,9 +41,13 @@ use spawn::{Child, ChildPlan, Spawner};
 use start::{c_strings, locate, policy_mode, start_error};
 use usage::{Meter, OwnPeak, Throttle};
 
-use super::{Batches, End, Machine, MachineError, Output, Probe, Request, Run, Usage};
+use super::{
+    Batches, End, Listener, Machine, MachineError, Output, Probe, Request, Run, TierCost,
+    TraceOrder, Traced, Usage,
+};
 use crate::placement::MemoryBinding;
 use crate::topology::{CpuSet, Topology, Warning};
+use crate::trace::{Availability, Tier};
 use crate::workload::{Command, Workload};
 
 /// Environment variable whose length varies from run to run.
@@ -356,6 +361,30 @@ impl Machine for LinuxMachine {
         let made = prober.make(probes, batches, limit, || self.take_pending_interrupt());
         self.prober = Some(prober);
         made
+    }
+
+    fn tiers(&mut self) -> Vec<Availability> {
+        Vec::new()
+    }
+
+    fn trace(
+        &mut self,
+        _order: &TraceOrder<'_>,
+        _listener: &mut dyn Listener,
+    ) -> Result<Traced, MachineError> {
+        Err(MachineError::Untraceable {
+            tier: "any",
+            reason: "this machine cannot be traced yet".to_owned(),
+            remedy: None,
+        })
+    }
+
+    fn tracing_cost(
+        &mut self,
+        _tiers: &[Tier],
+        _time: Duration,
+    ) -> Result<Vec<TierCost>, MachineError> {
+        Ok(Vec::new())
     }
 }
 

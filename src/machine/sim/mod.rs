@@ -28,8 +28,12 @@ use noise::Noise;
 use wiring::Probing;
 use workload::SimWorkload;
 
-use super::{Batches, End, Machine, MachineError, Output, Probe, Request, Run, Usage};
+use super::{
+    Batches, End, Listener, Machine, MachineError, Output, Probe, Request, Run, TierCost,
+    TraceOrder, Traced, Usage,
+};
 use crate::topology::{Topology, Warning};
+use crate::trace::{Availability, Tier};
 use crate::workload::Command;
 
 /// No run takes longer, some thirty years: an effect, drift or burst that
@@ -207,6 +211,30 @@ impl Machine for SimulatedMachine {
         limit: Duration,
     ) -> Result<Vec<Batches>, MachineError> {
         Ok(wiring::probe(self, probes, batches, limit))
+    }
+
+    fn tiers(&mut self) -> Vec<Availability> {
+        Vec::new()
+    }
+
+    fn trace(
+        &mut self,
+        _order: &TraceOrder<'_>,
+        _listener: &mut dyn Listener,
+    ) -> Result<Traced, MachineError> {
+        Err(MachineError::Untraceable {
+            tier: "any",
+            reason: "this machine cannot be traced yet".to_owned(),
+            remedy: None,
+        })
+    }
+
+    fn tracing_cost(
+        &mut self,
+        _tiers: &[Tier],
+        _time: Duration,
+    ) -> Result<Vec<TierCost>, MachineError> {
+        Ok(Vec::new())
     }
 }
 

@@ -1,0 +1,20 @@
+//! What the scheduler really did: events to thread timelines, migrations by
+//! level, run-queue waits and avoidable SMT sharing.
+//!
+//! ```text
+//! source ──► Event… ──► Merger ──► Analysis ──► Summary
+//! (a tier,              (by time)   (state of every thread and CPU)
+//!  a file)
+//! ```
+//!
+//! A source is a live tier ([`Tier`], collected in `machine`), an imported
+//! file or a simulated machine. Everything here is pure: it reads no file and
+//! no clock, and keeps memory for threads and CPUs, not for events. It refuses
+//! to guess: what a source cannot tell is absent, and what was lost poisons
+//! the time in which it was lost.
+
+mod event;
+mod tier;
+
+pub use event::{Event, IDLE, Left, Sample, Tid, What};
+pub use tier::{Availability, Refusal, Scope, Tier};
