@@ -7,21 +7,20 @@
 //! nothing is heard of it: what a source cannot tell is unknown, and the time
 //! in which records were lost counts for nobody.
 
-mod boundary;
 mod cpus;
 mod frame;
+mod moves;
 mod threads;
 
 use std::collections::HashMap;
 
-use super::{Event, IDLE, Left, Sample, Scope, Tid, What};
+use super::{Crossed, Event, Ground, IDLE, Left, Sample, Scope, Tid, What};
 use crate::topology::Topology;
-use boundary::Places;
 use cpus::Cpus;
 use threads::{State, Thread};
 
-pub use boundary::{Boundary, Moves};
 pub use frame::{CpuFrame, Doing, Frame, Occupant, Sharing, SharingBasis, ThreadFrame};
+pub use moves::Moves;
 
 /// Threads that are kept at most; beyond it those that did nothing since the
 /// last frame go first, and new ones are not taken in.
@@ -43,7 +42,7 @@ pub struct Watching {
 #[derive(Debug)]
 pub struct Live {
     watching: Watching,
-    places: Places,
+    ground: Ground,
     cpus: Cpus,
     threads: HashMap<Tid, Thread>,
     moves: Moves,
@@ -59,7 +58,7 @@ impl Live {
     pub fn new(topology: &Topology, watching: Watching) -> Self {
         Self {
             watching,
-            places: Places::of(topology),
+            ground: Ground::of(topology),
             cpus: Cpus::of(topology),
             threads: HashMap::new(),
             moves: Moves::default(),
@@ -211,7 +210,7 @@ impl Live {
         if let Some(from) = from.filter(|from| *from != cpu) {
             thread.tally.migrations += 1;
             if self.is_own(tid) {
-                self.moves.count(self.places.crossed(from, cpu), 1);
+                self.moves.count(self.ground.crossed(from, cpu), 1);
             }
         }
     }
@@ -290,12 +289,12 @@ impl Live {
             Some(from) if from != sample.cpu && moved > 0 => {
                 // Of several moves only the sum is known.
                 let crossed = match moved {
-                    1 => self.places.crossed(from, sample.cpu),
-                    _ => Boundary::Unknown,
+                    1 => self.ground.crossed(from, sample.cpu),
+                    _ => Crossed::Unknown,
                 };
                 self.moves.count(crossed, moved);
             }
-            _ => self.moves.count(Boundary::Unknown, moved),
+            _ => self.moves.count(Crossed::Unknown, moved),
         }
     }
 

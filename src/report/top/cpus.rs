@@ -262,11 +262,13 @@ impl Grid {
         }
     }
 
-    /// A core; brackets show that siblings were busy at the same time for
-    /// sure.
+    /// A core; brackets where siblings were busy at the same time for at least
+    /// half of the interval: n CPUs with b busy ones on average have two or
+    /// more for (b − 1) / (n − 1) of it.
     fn core(self, cpus: &[&TopCpu], row: &mut Row) {
         let busy: f64 = cpus.iter().filter_map(|cpu| cpu.busy_percent).sum();
-        let is_shared = cpus.len() > 1 && busy >= 150.0;
+        let spare = cpus.len().saturating_sub(1) as f64;
+        let is_shared = spare > 0.0 && (busy - 100.0) / spare >= 50.0;
         let has_frame = self.frame() > 0;
         let edge = |shared: &'static str| match (has_frame, is_shared) {
             (false, _) => Piece::plain(""),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::boundary::Moves;
+use super::moves::Moves;
 use super::threads::{State, Thread};
 use super::{Live, Scope, Tid};
 use crate::topology::CpuSet;
