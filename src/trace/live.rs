@@ -58,7 +58,7 @@ impl Live {
     pub fn new(topology: &Topology, watching: Watching) -> Self {
         Self {
             watching,
-            ground: Ground::of(topology),
+            ground: Ground::new(topology),
             cpus: Cpus::of(topology),
             threads: HashMap::new(),
             moves: Moves::default(),
