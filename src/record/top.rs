@@ -13,7 +13,7 @@ pub const TOP_SCHEMA: &str = "pinwise.top/1";
 
 /// Threads and CPUs at one moment, with rates over the interval before it.
 /// What the source cannot tell is `null`, never 0.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TopRecord {
     /// [`TOP_SCHEMA`].
     pub schema: String,

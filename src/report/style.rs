@@ -23,6 +23,12 @@ impl Palette {
         Self { is_colored }
     }
 
+    /// Is there colour?
+    #[must_use]
+    pub const fn is_colored(self) -> bool {
+        self.is_colored
+    }
+
     /// A heading or the verdict.
     #[must_use]
     pub fn strong(self, text: &str) -> String {

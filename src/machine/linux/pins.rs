@@ -141,6 +141,12 @@ impl Pins {
         Some((pin.thread, is_undone))
     }
 
+    /// Do pins stay when pinwise leaves?
+    #[must_use]
+    pub const fn are_kept(&self) -> bool {
+        self.are_kept
+    }
+
     /// Shall pins stay when pinwise leaves?
     pub fn keep(&mut self, are_kept: bool) {
         self.are_kept = are_kept;
