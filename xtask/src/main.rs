@@ -8,6 +8,7 @@
 )]
 
 mod bench;
+mod bpf;
 mod check;
 mod demo;
 mod generated;
@@ -24,6 +25,7 @@ Usage: cargo xtask COMMAND
   check             format, lints, all tests, generated documents: what CI runs
   bless             accept the output that tests saw as the one they expect
   gen [--check]     write docs/cli.md, man pages and completions (or check docs)
+  bpf [--check]     compile the BPF program of traces (or check the object)
   capture NAME      save this machine's topology as tests/data/machines/NAME
   bench [NAME…]     measure pinwise and its peers; writes docs/benchmarks.md
                     (method, aa, harness, topology, pairs, memory, record,
@@ -48,6 +50,8 @@ fn run(arguments: &[&str]) -> Result<()> {
         ["bless"] => check::bless(),
         ["gen"] => generated::write(),
         ["gen", "--check"] => generated::check(),
+        ["bpf"] => bpf::write(),
+        ["bpf", "--check"] => bpf::check(),
         ["capture", name] => generated::capture(name),
         ["bench", names @ ..] => bench::run(names),
         [] | ["help" | "--help" | "-h"] => {

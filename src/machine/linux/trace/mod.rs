@@ -5,9 +5,11 @@
 //! ended. [`Machine::trace`](crate::machine::Machine::trace) drives it beside
 //! the supervision of the command; nothing here decides what events mean.
 
+mod bpf;
+
 use std::os::fd::RawFd;
 
-use crate::trace::{Event, Refusal, Tid};
+use crate::trace::{Event, Refusal, Tid, Tier};
 
 /// Whose threads a source shall see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,3 +39,14 @@ pub(super) trait Source {
 
 /// What stands in the way of a source.
 pub(super) type Opened = Result<Box<dyn Source>, Refusal>;
+
+/// Opens a tier.
+pub(super) fn open(tier: Tier, target: Target) -> Opened {
+    match tier {
+        Tier::Bpf => bpf::open(target),
+        _ => Err(Refusal {
+            reason: "not built yet".to_owned(),
+            remedy: None,
+        }),
+    }
+}
