@@ -14,7 +14,11 @@
 //! the time in which it was lost.
 
 mod event;
+mod ground;
+mod merge;
 mod tier;
 
 pub use event::{Event, IDLE, Left, Sample, Tid, What};
+pub use ground::{Crossed, Ground};
+pub use merge::Merger;
 pub use tier::{Availability, Refusal, Scope, Tier};

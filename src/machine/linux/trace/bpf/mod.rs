@@ -18,19 +18,19 @@ mod permission;
 #[cfg(feature = "bpf")]
 mod rings;
 
-use super::{Opened, Target};
+use super::Opened;
 #[cfg(not(feature = "bpf"))]
 use crate::trace::Refusal;
 
 /// Loads the program and begins to record.
 #[cfg(feature = "bpf")]
-pub(super) fn open(_: Target) -> Opened {
+pub(super) fn open() -> Opened {
     live::open()
 }
 
 /// Says that it is not built in.
 #[cfg(not(feature = "bpf"))]
-pub(super) fn open(_: Target) -> Opened {
+pub(super) fn open() -> Opened {
     Err(Refusal {
         reason: "this pinwise was built without the feature bpf".to_owned(),
         remedy: Some("cargo install pinwise --features bpf".to_owned()),

@@ -3,15 +3,13 @@
 //! Only what can be told beforehand; what the kernel refuses for reasons of
 //! its own is told in its words.
 
+use super::super::permission::{first_of_pids, own_program};
 use crate::trace::Refusal;
 
 /// The first release whose BPF has atomic additions that return the old value.
 const OLDEST: (u32, u32) = (5, 12);
 /// Where the kernel describes its structures.
 pub(super) const BTF: &str = "/sys/kernel/btf/vmlinux";
-/// The link `/proc/self/ns/pid` of the first namespace of process numbers
-/// (`PROC_PID_INIT_INO`, unchanged since Linux 3.8).
-const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 /// Bits of capabilities, from linux/capability.h.
 const CAP_SYS_ADMIN: u64 = 1 << 21;
 const CAP_PERFMON: u64 = 1 << 38;
@@ -24,8 +22,8 @@ pub(super) struct Standing {
     pub(super) release: String,
     /// Does the kernel describe its structures?
     pub(super) has_btf: bool,
-    /// The namespace of process numbers, where it is told.
-    pub(super) pid_namespace: Option<String>,
+    /// Why this process's numbers of threads are not the kernel's.
+    pub(super) other_numbers: Option<Refusal>,
     /// The effective capabilities.
     pub(super) capabilities: u64,
     /// The program that would need a capability.
@@ -38,12 +36,9 @@ impl Standing {
         Self {
             release: text("/proc/sys/kernel/osrelease").trim().to_owned(),
             has_btf: std::path::Path::new(BTF).exists(),
-            pid_namespace: std::fs::read_link("/proc/self/ns/pid")
-                .ok()
-                .map(|link| link.to_string_lossy().into_owned()),
+            other_numbers: first_of_pids().err(),
             capabilities: effective_capabilities(&text("/proc/self/status")),
-            program: std::env::current_exe()
-                .map_or_else(|_| "pinwise".to_owned(), |path| path.display().to_string()),
+            program: own_program(),
         }
     }
 
@@ -59,12 +54,8 @@ impl Standing {
             let reason = format!("there is no {BTF}: the kernel was built without BTF");
             return refusal(reason, None);
         }
-        if let Some(other) = &self.pid_namespace
-            && other != FIRST_PID_NAMESPACE
-        {
-            let reason = "in a namespace of process numbers BPF sees other numbers than this \
-                          process (a container may be started with --pid=host)";
-            return refusal(reason.to_owned(), None);
+        if self.other_numbers.is_some() {
+            return self.other_numbers.clone();
         }
         let names: Vec<&str> = [(CAP_BPF, "cap_bpf"), (CAP_PERFMON, "cap_perfmon")]
             .into_iter()
@@ -134,7 +125,7 @@ mod tests {
         let mut standing = Standing {
             release: "6.18.44-any".to_owned(),
             has_btf: true,
-            pid_namespace: Some(FIRST_PID_NAMESPACE.to_owned()),
+            other_numbers: None,
             capabilities: CAP_BPF | CAP_PERFMON,
             program: "/opt/my tools/pinwise".to_owned(),
         };
@@ -171,10 +162,14 @@ mod tests {
         check(|s| s.release = "unheard of".to_owned(), None);
         check(|s| s.has_btf = false, Some(("built without BTF", None)));
         check(
-            |s| s.pid_namespace = Some("pid:[4026532288]".to_owned()),
-            Some(("--pid=host", None)),
+            |s| {
+                s.other_numbers = Some(Refusal {
+                    reason: "in a container".to_owned(),
+                    remedy: None,
+                });
+            },
+            Some(("in a container", None)),
         );
-        check(|s| s.pid_namespace = None, None);
     }
 
     #[test]
