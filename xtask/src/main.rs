@@ -28,8 +28,8 @@ Usage: cargo xtask COMMAND
   bpf [--check]     compile the BPF program of traces (or check the object)
   capture NAME      save this machine's topology as tests/data/machines/NAME
   bench [NAME…]     measure pinwise and its peers; writes docs/benchmarks.md
-                    (method, aa, harness, topology, pairs, memory, record,
-                    kill, build)";
+                    (method, aa, harness, topology, pairs, memory, tracing,
+                    record, kill, build)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -54,6 +54,8 @@ fn run(arguments: &[&str]) -> Result<()> {
         ["bpf", "--check"] => bpf::check(),
         ["capture", name] => generated::capture(name),
         ["bench", names @ ..] => bench::run(names),
+        // Not for people: see `bench::tracing`.
+        ["used", note, command @ ..] => bench::used(note, command),
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(())
