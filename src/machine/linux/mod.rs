@@ -23,10 +23,8 @@ mod usage;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 pub use capture::{CaptureReadError, capture_folder, capture_host};
