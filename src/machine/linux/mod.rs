@@ -313,10 +313,10 @@ impl Machine for LinuxMachine {
 
     fn tracing_cost(
         &mut self,
-        _tiers: &[Tier],
-        _time: Duration,
+        tiers: &[Tier],
+        time: Duration,
     ) -> Result<Vec<TierCost>, MachineError> {
-        Ok(Vec::new())
+        trace::measure(tiers, time, || self.take_pending_interrupt())
     }
 }
 

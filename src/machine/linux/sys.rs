@@ -88,11 +88,20 @@ pub(super) fn set_memory_policy(mode: libc::c_int, nodes: &CpuSet) -> io::Result
 
 /// `CLOCK_MONOTONIC` since boot.
 pub(super) fn monotonic() -> Duration {
+    clock(libc::CLOCK_MONOTONIC)
+}
+
+/// CPU time of the calling thread so far.
+pub(super) fn thread_cpu_time() -> Duration {
+    clock(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn clock(id: libc::clockid_t) -> Duration {
     let mut time = MaybeUninit::<libc::timespec>::zeroed();
     // SAFETY: the pointer is valid for a timespec, of which all bit patterns
     // are valid.
     let time = unsafe {
-        libc::clock_gettime(libc::CLOCK_MONOTONIC, time.as_mut_ptr());
+        libc::clock_gettime(id, time.as_mut_ptr());
         time.assume_init()
     };
     Duration::new(
