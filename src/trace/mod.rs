@@ -14,6 +14,7 @@
 //! the time in which it was lost.
 
 mod event;
+pub mod import;
 mod tier;
 
 pub use event::{Event, IDLE, Left, Sample, Tid, What};
