@@ -58,10 +58,6 @@ impl Prefix {
         }
     }
 
-    pub(super) const fn switches(&self) -> u64 {
-        self.switches + self.halves
-    }
-
     pub(super) const fn has_command(&self) -> bool {
         self.has_command
     }

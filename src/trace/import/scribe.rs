@@ -36,10 +36,21 @@ struct Face {
     process: Option<Tid>,
     /// It is on its way out, and will switch once more.
     is_ending: bool,
-    /// It was said to be woken and has not come yet.
-    is_waking: bool,
+    /// Where it was said to be woken, as long as that can be corrected.
+    waking: Option<Waking>,
+    /// It came and has not left: of half switches only.
+    is_on_cpu: bool,
     /// Its beginning was announced: is it a thread of its parent's process?
     announced: Option<bool>,
+}
+
+/// A wake-up that was announced: the CPU that did it, and the event's place in
+/// the batch of that number.
+#[derive(Debug, Clone, Copy)]
+struct Waking {
+    cpu: u32,
+    batch: u64,
+    index: usize,
 }
 
 /// Puts what is told into events.
@@ -47,6 +58,7 @@ pub(super) struct Scribe<'a> {
     reading: Reading,
     sink: &'a mut dyn FnMut(&[Event]),
     batch: Vec<Event>,
+    batches: u64,
     threads: HashMap<Tid, Face>,
     root: Option<Tid>,
     lost: u64,
@@ -59,6 +71,7 @@ impl<'a> Scribe<'a> {
             reading,
             sink,
             batch: Vec::with_capacity(BATCH + 8),
+            batches: 0,
             threads: HashMap::new(),
             root: None,
             lost: 0,
@@ -99,6 +112,7 @@ impl<'a> Scribe<'a> {
         if !self.batch.is_empty() {
             (self.sink)(&self.batch);
             self.batch.clear();
+            self.batches += 1;
         }
     }
 
@@ -122,12 +136,10 @@ impl<'a> Scribe<'a> {
             What::Switch { prev, left, next } => self.switch(told, prev, left, next),
             What::In { thread } => {
                 self.switches += 1;
+                self.face(thread).is_on_cpu = true;
                 self.push(told, Happened::In { thread });
             }
-            What::Out { thread, left } => {
-                self.switches += 1;
-                self.push(told, Happened::Out { thread, left });
-            }
+            What::Out { thread, left } => self.out(told, thread, left),
             What::Wakeup { who, target } => {
                 self.meet(told, who);
                 let thread = who.thread;
@@ -174,7 +186,6 @@ impl<'a> Scribe<'a> {
                 next: next.thread,
             },
         );
-        self.face(next.thread).is_waking = false;
         if left == Left::Ended {
             self.gone(told, prev.thread);
         }
@@ -185,18 +196,33 @@ impl<'a> Scribe<'a> {
             return;
         }
         self.meet(told, who);
-        self.face(who.thread).is_waking = true;
         let thread = who.thread;
+        self.face(thread).waking = Some(Waking {
+            cpu: told.cpu,
+            batch: self.batches,
+            index: self.batch.len(),
+        });
         self.push(told, Happened::Wake { thread, target });
     }
 
-    /// A thread that is being woken is queued where it was moved to.
+    /// A thread that is being woken is queued where its waker moves it, at
+    /// once; that is no news but a correction.
     fn moved(&mut self, told: &Told, who: Named, target: u32) {
         self.meet(told, who);
-        let thread = who.thread;
-        if self.face(thread).is_waking {
-            self.push(told, Happened::Wake { thread, target });
+        let batch = self.batches;
+        let waking = self.face(who.thread).waking.take();
+        let waking = waking.filter(|w| w.cpu == told.cpu && w.batch == batch);
+        let event = waking.and_then(|w| self.batch.get_mut(w.index));
+        if let Some(event) = event {
+            let thread = who.thread;
+            event.what = Happened::Wake { thread, target };
         }
+    }
+
+    fn out(&mut self, told: &Told, thread: Tid, left: Left) {
+        self.switches += 1;
+        self.face(thread).is_on_cpu = false;
+        self.push(told, Happened::Out { thread, left });
     }
 
     fn fork(&mut self, told: &Told, parent: Tid, child: Named, process: Option<Tid>) {
@@ -243,13 +269,16 @@ impl<'a> Scribe<'a> {
 
     /// The kernel tells of an end before the thread's last switch, and a
     /// thread that is gone cannot switch: where switches are all there, the
-    /// end is told after it.
+    /// end is told after it. Of half switches that last one is missing.
     fn exit(&mut self, told: &Told, thread: Tid) {
         if self.reading.scope.has_all_cpus {
             self.face(thread).is_ending = true;
-        } else {
-            self.gone(told, thread);
+            return;
         }
+        if self.face(thread).is_on_cpu {
+            self.out(told, thread, Left::Ended);
+        }
+        self.gone(told, thread);
     }
 
     fn gone(&mut self, told: &Told, thread: Tid) {
