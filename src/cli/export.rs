@@ -78,10 +78,9 @@ impl Form {
         match self {
             Self::Json => Ok(format!("{}\n", serde_json::to_string(record)?)),
             Self::Csv => Ok(report::trace_csv(record)?),
-            Self::Markdown | Self::Hyperfine => bail!(
-                "record {} is a trace: --json or --csv",
-                record.id
-            ),
+            Self::Markdown | Self::Hyperfine => {
+                bail!("record {} is a trace: --json or --csv", record.id)
+            }
         }
     }
 

@@ -82,10 +82,7 @@ pub(super) fn read_from(path: &Path) -> anyhow::Result<(Topology, Vec<Warning>)>
 }
 
 /// Reads a machine from the file or folder that an argument names.
-pub(super) fn read_named(
-    argument: &str,
-    path: &Path,
-) -> anyhow::Result<(Topology, Vec<Warning>)> {
+pub(super) fn read_named(argument: &str, path: &Path) -> anyhow::Result<(Topology, Vec<Warning>)> {
     let text = match path.is_dir() {
         true => None,
         false => {

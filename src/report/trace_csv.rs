@@ -33,7 +33,9 @@ fn write_slices(record: &TraceRecord, writer: &mut Writer) -> Result<(), csv::Er
         let process = thread.and_then(|thread| thread.process);
         writer.write_record([
             slice.thread.to_string(),
-            process.map(|process| process.to_string()).unwrap_or_default(),
+            process
+                .map(|process| process.to_string())
+                .unwrap_or_default(),
             harmless(thread.map_or("", |thread| &thread.name)),
             slice.cpu.to_string(),
             slice.start_s.to_string(),

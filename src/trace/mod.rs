@@ -18,6 +18,7 @@ mod event;
 mod ground;
 pub mod import;
 mod merge;
+mod summary;
 mod tier;
 
 pub use analysis::Analysis;

@@ -49,9 +49,7 @@ pub(super) fn import(
         notes: notes(imported, &facts, &topology, &cpus, args),
         tags: args.tags.clone(),
     };
-    let mut record = book
-        .close(about)
-        .context("the trace has no record")?;
+    let mut record = book.close(about).context("the trace has no record")?;
     (record.id, record.started) = name_and_time();
     let stored = store.as_mut().map(|store| store.keep(&record));
     print(&record, terminal)?;
@@ -157,7 +155,10 @@ fn notes(
         ));
     }
     let is_foreign = facts.host.is_some() && facts.host != topology.identity.hostname;
-    if is_foreign && args.topology.is_none() && let Some(host) = &facts.host {
+    if is_foreign
+        && args.topology.is_none()
+        && let Some(host) = &facts.host
+    {
         notes.push(format!(
             "The trace was made on '{}', another machine; --topology names what that one is like.",
             report::visible(host)

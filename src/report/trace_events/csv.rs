@@ -101,9 +101,7 @@ impl Line {
                 process,
             } => line("fork", *child, format!("parent={parent} process={process}")),
             What::Exit { thread } => line("exit", *thread, String::new()),
-            What::Known { thread, process } => {
-                line("known", *thread, format!("process={process}"))
-            }
+            What::Known { thread, process } => line("known", *thread, format!("process={process}")),
             What::Follow { thread } => line("follow", *thread, String::new()),
             What::Name { thread, .. } => line("name", *thread, String::new()),
             What::Mask { thread, cpus } => line("mask", *thread, format!("cpus={cpus}")),
