@@ -22,6 +22,8 @@ mod reproduction;
 mod style;
 mod svg;
 mod topology;
+mod trace_csv;
+mod trace_events;
 mod wiring;
 mod xml;
 
@@ -38,6 +40,8 @@ pub use reproduction::{ReportRow, reports, reproduction};
 pub use style::{Palette, visible};
 pub use svg::topology_svg;
 pub use topology::topology;
+pub use trace_csv::trace_csv;
+pub use trace_events::{TraceCsv, TracePerfetto};
 pub use wiring::replay;
 pub use xml::topology_xml;
 

@@ -16,6 +16,7 @@
 mod analysis;
 mod event;
 mod ground;
+pub mod import;
 mod merge;
 mod summary;
 mod tier;
