@@ -22,9 +22,9 @@ pub use bench::{
     BENCH_SCHEMA, Bench, BenchCell, BenchKernel, GroupScore, Question, SmtRecord, SmtState,
 };
 pub use comparison::{
-    Arm, COMPARISON_SCHEMA, Comparison, ContrastRecord, Estimate, HostRecord, MetricReading,
-    MetricRecord, Phase, PlacementRecord, PlanRecord, RunRecord, Spread, Stopped, TotalsRecord,
-    VerdictKind, VerdictRecord, WorkloadRecord,
+    Arm, ArmTrace, COMPARISON_SCHEMA, Comparison, ContrastRecord, Estimate, HostRecord,
+    MetricReading, MetricRecord, Phase, PlacementRecord, PlanRecord, RunRecord, Spread, Stopped,
+    TotalsRecord, VerdictKind, VerdictRecord, WorkloadRecord,
 };
 pub use diff::{Difference, TOPOLOGY_DIFF_SCHEMA, TopologyDiff};
 pub use finding::{DOCTOR_SCHEMA, Doctor, Finding, Severity};

@@ -13,13 +13,24 @@
 //! to guess: what a source cannot tell is absent, and what was lost poisons
 //! the time in which it was lost.
 
+mod analysis;
 mod event;
 mod ground;
+pub mod import;
 pub mod live;
 mod merge;
+mod summary;
 mod tier;
 
+pub use analysis::Analysis;
 pub use event::{Event, IDLE, Left, Sample, Tid, What};
 pub use ground::{Crossed, Ground};
 pub use merge::Merger;
+pub use summary::{
+    Avoidable, Causes, CoreSummary, CpuSpans, CpuSummary, EPISODE_NS, IdleWaiting, MOST_SLICES,
+    Migrations, Sharing, Slice, Summary, ThreadSummary, Timeline, Unknown, Waits,
+};
 pub use tier::{Availability, Refusal, Scope, Tier};
+
+#[cfg(test)]
+mod analysis_tests;
