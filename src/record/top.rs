@@ -78,7 +78,7 @@ impl MoveRates {
 }
 
 /// Cores with several busy CPUs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct TopSharing {
     /// Cores in all.
     pub cores: u64,

@@ -25,4 +25,5 @@ mod measure;
 mod method;
 mod replay;
 mod support;
+mod top;
 mod wiring;
