@@ -153,7 +153,10 @@ fn what_is_refused() {
     check(&["top", "--format", "json"], "add --once");
     check(&["top", "--once", "--interval", "0s"], "--interval");
     check(&["top", "--once", "--interval", "0"], "--interval");
-    check(&["top", "--once", "--interval", "1ms"], "between 50ms and 1h");
+    check(
+        &["top", "--once", "--interval", "1ms"],
+        "between 50ms and 1h",
+    );
     check(&["top", "--once", "--tier", "T9"], "'T9' is no tier");
     check(&["top", "--once", "--pid", "0"], "--pid 0");
     check(&["top", "--once", "--pid", "x"], "--pid");
@@ -167,7 +170,16 @@ fn what_is_refused() {
 fn one_frame_as_data() {
     let own = std::process::id().to_string();
     let frame = json(&[
-        "top", "--once", "--format", "json", "--interval", "300ms", "--tier", "proc", "--pid", &own,
+        "top",
+        "--once",
+        "--format",
+        "json",
+        "--interval",
+        "300ms",
+        "--tier",
+        "proc",
+        "--pid",
+        &own,
     ]);
     assert_eq!(frame["schema"], "pinwise.top/1");
     assert_eq!(frame["tier"], "proc");

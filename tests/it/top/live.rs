@@ -139,7 +139,10 @@ impl Drop for Spinner {
 /// What this test cannot do without.
 fn can_run(test: &str) -> bool {
     if !has_program("script") || !has_program("stty") {
-        skipped(test, "script and stty, which make a terminal, are not there");
+        skipped(
+            test,
+            "script and stty, which make a terminal, are not there",
+        );
         return false;
     }
     true

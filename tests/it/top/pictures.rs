@@ -150,7 +150,10 @@ fn hostile_names() {
 }
 
 fn any_name() -> impl Strategy<Value = Option<String>> {
-    prop::option::of(prop_oneof!["\\PC{0,15}", "[\u{0}-\u{20}\u{300}-\u{310}漢👩\u{200d}]{0,8}"])
+    prop::option::of(prop_oneof![
+        "\\PC{0,15}",
+        "[\u{0}-\u{20}\u{300}-\u{310}漢👩\u{200d}]{0,8}"
+    ])
 }
 
 fn any_cpu() -> impl Strategy<Value = TopCpu> {
@@ -175,21 +178,29 @@ fn any_cpu() -> impl Strategy<Value = TopCpu> {
 
 fn any_thread() -> impl Strategy<Value = TopThread> {
     let figure = || prop::option::of(prop_oneof![4 => 0.0f64..1e6, 1 => any::<f64>()]);
-    (any::<i32>(), any_name(), figure(), figure(), figure(), any_name()).prop_map(
-        |(thread, name, cpu_percent, wait_percent, migrations_per_s, allowed)| TopThread {
-            thread,
-            name,
-            cpu_percent,
-            wait_percent,
-            migrations_per_s,
-            used: vec![UsedCpu {
-                cpu: thread.unsigned_abs() % 40,
-                percent: 50.0,
-            }],
-            allowed,
-            ..TopThread::default()
-        },
+    (
+        any::<i32>(),
+        any_name(),
+        figure(),
+        figure(),
+        figure(),
+        any_name(),
     )
+        .prop_map(
+            |(thread, name, cpu_percent, wait_percent, migrations_per_s, allowed)| TopThread {
+                thread,
+                name,
+                cpu_percent,
+                wait_percent,
+                migrations_per_s,
+                used: vec![UsedCpu {
+                    cpu: thread.unsigned_abs() % 40,
+                    percent: 50.0,
+                }],
+                allowed,
+                ..TopThread::default()
+            },
+        )
 }
 
 proptest! {
