@@ -307,9 +307,8 @@ impl Live {
         for cpu in self.cpus.numbers() {
             self.settle(now_ns, cpu);
         }
-        for thread in self.threads.values_mut() {
-            thread.still_queued(now_ns);
-        }
+        let threads = self.threads.values_mut();
+        threads.for_each(|thread| thread.still_queued(now_ns));
         let frame = frame::draw(self, now_ns.saturating_sub(since_ns));
         self.moves = Moves::default();
         self.cpus.start_anew(now_ns);

@@ -91,10 +91,11 @@ impl CpuRows {
             return self.rows;
         }
         let top = top.min(count.saturating_sub(1));
-        let shown = most.saturating_sub(1);
+        // In a single row CPUs tell more than words about them.
+        let shown = if most < 2 { most } else { most - 1 };
         let mut rows: Vec<Row> = self.rows.into_iter().skip(top).take(shown).collect();
         let below = count.saturating_sub(top + rows.len());
-        if most > 0 {
+        if most > 1 {
             let text = format!("{top} rows of CPUs above, {below} below: Tab, arrows");
             rows.push(vec![Piece::new(text, Tone::Faint)]);
         }

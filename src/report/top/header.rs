@@ -8,9 +8,11 @@ use crate::report::style::three_digits;
 
 /// Title, moves, sharing.
 pub(super) fn rows(record: &TopRecord, view: &View, width: usize) -> Vec<Row> {
-    let mut rows = vec![title(record, view, width), moves(record, width)];
-    rows.push(sharing_row(record, width));
-    rows
+    vec![
+        title(record, view, width),
+        moves(record, width),
+        sharing_row(record, width),
+    ]
 }
 
 fn title(record: &TopRecord, view: &View, width: usize) -> Row {
@@ -23,8 +25,12 @@ fn title(record: &TopRecord, view: &View, width: usize) -> Row {
         pieces.push(Piece::new("PAUSED", Tone::Warn));
     }
     pieces.push(Piece::plain(match record.cost_ns_per_switch {
-        Some(cost) => format!("{} (+{} ns a switch)", record.tier, three_digits(cost)),
-        None => record.tier.clone(),
+        Some(cost) => format!(
+            "{} (+{} ns a switch)",
+            safe(&record.tier, true),
+            three_digits(cost)
+        ),
+        None => safe(&record.tier, true),
     }));
     if let Some(pid) = record.pid {
         pieces.push(Piece::plain(format!("process {pid}")));
@@ -157,7 +163,7 @@ pub(super) fn rate(value: f64) -> String {
         "?".to_owned()
     } else if value >= 99_999.5 {
         format!("{:.0}k", value / 1e3)
-    } else if value >= 9.95 || value < 0.05 {
+    } else if !(0.05..9.95).contains(&value) {
         format!("{value:.0}")
     } else {
         let text = format!("{value:.1}");

@@ -80,6 +80,9 @@ impl Column {
     }
 }
 
+/// Columns that a list of allowed CPUs gets where there is room.
+const LONGEST_LIST: usize = 24;
+
 /// Columns with their widths, from left to right.
 fn columns(width: usize, cpus: usize) -> Vec<(Column, usize)> {
     let mut chosen: Vec<(Column, usize)> = Vec::new();
@@ -102,6 +105,10 @@ fn columns(width: usize, cpus: usize) -> Vec<(Column, usize)> {
     if let Some((_, used)) = chosen.iter_mut().find(|(c, _)| *c == Column::Used) {
         let more = left.min(cpus.min(64).saturating_sub(*used));
         *used += more;
+        left -= more;
+    }
+    if let Some((_, allowed)) = chosen.iter_mut().find(|(c, _)| *c == Column::Allowed) {
+        *allowed += left.min(LONGEST_LIST - *allowed);
     }
     chosen
 }
@@ -163,7 +170,7 @@ impl Table {
 
     fn row(&self, thread: &TopThread, is_chosen: bool) -> Row {
         let cells = self.columns.iter().map(|&(column, width)| {
-            let text = self.cell(thread, column, width);
+            let text = safe(&self.cell(thread, column, width), self.ascii);
             match column.is_number() {
                 true => right(&text, width),
                 false => left(&text, width),
@@ -183,7 +190,7 @@ impl Table {
         match column {
             Column::Thread => thread.thread.to_string(),
             Column::Process => thread.process.map_or("?".into(), |pid| pid.to_string()),
-            Column::Name => safe(thread.name.as_deref().unwrap_or("?"), self.ascii),
+            Column::Name => thread.name.clone().unwrap_or_else(|| "?".into()),
             Column::Cpu => told(thread.cpu_percent, percent),
             Column::Wait => told(thread.wait_percent, percent),
             Column::Migrations => told(thread.migrations_per_s, rate),

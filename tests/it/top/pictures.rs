@@ -39,7 +39,7 @@ fn a_desktop_at_several_sizes() {
     let record = desktop();
     let view = View::default();
     check("desktop-80x24", &record, &view, 80, 24);
-    check("desktop-200x60", &record, &view, 200, 16);
+    check("desktop-200x16", &record, &view, 200, 16);
     check("desktop-40x12", &record, &view, 40, 12);
     check("desktop-20x5", &record, &view, 20, 5);
 }
