@@ -105,7 +105,7 @@ impl Cpus {
             self.cpus.resize(id + 1, None);
         }
         let began_ns = self.began_ns;
-        Some(self.cpus[id].get_or_insert_with(|| Cpu {
+        Some(self.cpus[id].get_or_insert(Cpu {
             now: Occupant::Unknown,
             is_untouched: true,
             counted_ns: began_ns,
