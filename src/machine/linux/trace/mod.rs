@@ -7,6 +7,8 @@
 
 mod attach;
 mod beside;
+mod bpf;
+mod cost;
 mod drive;
 mod figures;
 mod format;
@@ -22,6 +24,7 @@ mod tracefs;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
+pub(super) use cost::measure;
 pub use format::{FormatError, TracepointFormat};
 pub use records::{PerfRecord, PerfRecords, RecordLayout};
 
@@ -108,15 +111,8 @@ fn open_on(tier: Tier, target: Target, extent: &Extent) -> Opened {
         Tier::Switch => PerfSource::own(target, extent).map(boxed),
         Tier::CpuWide => PerfSource::wide(extent).map(boxed),
         Tier::Tracepoint => PerfSource::points(extent).map(boxed),
-        Tier::Bpf => open_bpf(target),
+        Tier::Bpf => bpf::open(),
     }
-}
-
-fn open_bpf(_target: Target) -> Opened {
-    Err(Refusal {
-        reason: "this pinwise was built without it".to_owned(),
-        remedy: Some("cargo install pinwise --features bpf".to_owned()),
-    })
 }
 
 /// A moment as events have it.

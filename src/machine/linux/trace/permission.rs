@@ -175,7 +175,7 @@ fn paranoid() -> Option<i32> {
 }
 
 /// Path of this program, for commands that are shown.
-fn own_program() -> String {
+pub(super) fn own_program() -> String {
     let path = Path::new("/proc/self/exe").read_link();
     path.map_or_else(|_| "pinwise".to_owned(), |path| path.display().to_string())
 }
