@@ -11,7 +11,10 @@ use inner::Order;
 #[test]
 fn switches_are_those_that_the_kernel_counts() {
     for tier in ["switch", "cpu-wide", "tracepoint", "bpf"] {
-        let seen = Order(json!({"tier": tier, "command": ["perf", "bench", "sched", "pipe", "-l", "20000"]})).make();
+        let seen = Order(
+            json!({"tier": tier, "command": ["perf", "bench", "sched", "pipe", "-l", "20000"]}),
+        )
+        .make();
         println!("{seen:#}");
     }
 }

@@ -92,9 +92,9 @@ fn trace(order: &Value) -> Result<Value, MachineError> {
         return Ok(Value::Object(told.collect()));
     }
     let (topology, _) = machine.topology()?;
-    let words: Vec<String> =
-        serde_json::from_value(order["command"].clone()).unwrap_or_default();
-    let workload = Workload::new(Line::from_argv(words).unwrap_or(Line::from_line("true").unwrap()));
+    let words: Vec<String> = serde_json::from_value(order["command"].clone()).unwrap_or_default();
+    let workload =
+        Workload::new(Line::from_argv(words).unwrap_or(Line::from_line("true").unwrap()));
     let request = Request {
         workload: &workload,
         cpus: &topology.allowed,
@@ -110,7 +110,9 @@ fn trace(order: &Value) -> Result<Value, MachineError> {
     };
     let order_made = TraceOrder {
         subject,
-        tier: order["tier"].as_str().map(|tier| tier.parse::<Tier>().unwrap()),
+        tier: order["tier"]
+            .as_str()
+            .map(|tier| tier.parse::<Tier>().unwrap()),
         limit: order["limit_ms"].as_u64().map(Duration::from_millis),
         round: Duration::from_millis(100),
     };
@@ -155,7 +157,8 @@ struct Seen {
 impl Seen {
     fn told(&self, traced: &Traced) -> Value {
         let run = traced.run.as_ref();
-        let switches = run.and_then(|run| Some(run.voluntary_switches? + run.involuntary_switches?));
+        let switches =
+            run.and_then(|run| Some(run.voluntary_switches? + run.involuntary_switches?));
         json!({
             "tier": traced.tier.name(),
             "from_ns": traced.from_ns,
