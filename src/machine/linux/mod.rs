@@ -10,6 +10,7 @@ mod guardian;
 mod host;
 mod hypervisor;
 mod output;
+mod pins;
 mod probe;
 mod run;
 mod scratch;
@@ -29,6 +30,7 @@ use std::time::{Duration, SystemTime};
 
 pub use capture::{CaptureReadError, capture_folder, capture_host};
 pub use host::{HostFacts, read_host_facts};
+pub use pins::{PinError, Pins, thread_settings};
 pub use probe::available_memory_bytes;
 pub use scratch::{Scratch, find_program};
 pub use start::execute;

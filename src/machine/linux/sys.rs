@@ -40,7 +40,7 @@ pub(super) fn affinity() -> io::Result<CpuSet> {
     affinity_of(0)
 }
 
-/// The affinity mask of any thread.
+/// A thread's affinity mask; 0 is the calling thread.
 pub(super) fn affinity_of(thread: libc::pid_t) -> io::Result<CpuSet> {
     let mut words = vec![0u64; MASK_WORDS];
     // SAFETY: the buffer is as long as said and outlives the call.
@@ -58,12 +58,17 @@ pub(super) fn affinity_of(thread: libc::pid_t) -> io::Result<CpuSet> {
 
 /// Sets the calling thread's affinity mask.
 pub(super) fn set_affinity(cpus: &CpuSet) -> io::Result<()> {
+    set_affinity_of(0, cpus)
+}
+
+/// Sets a thread's affinity mask; 0 is the calling thread.
+pub(super) fn set_affinity_of(thread: libc::pid_t, cpus: &CpuSet) -> io::Result<()> {
     let words = cpus.words();
     // SAFETY: the kernel only reads the words, which outlive the call.
     check_long(unsafe {
         libc::syscall(
             libc::SYS_sched_setaffinity,
-            0,
+            thread,
             size_of_val(words),
             words.as_ptr(),
         )
@@ -348,4 +353,10 @@ fn descriptor_limits() -> libc::rlimit {
         libc::getrlimit(libc::RLIMIT_NOFILE, limits.as_mut_ptr());
         limits.assume_init()
     }
+}
+
+/// A thread's scheduling policy, a number of `sched.h`.
+pub(super) fn policy_of(thread: libc::pid_t) -> io::Result<libc::c_int> {
+    // SAFETY: a plain integer.
+    check(unsafe { libc::sched_getscheduler(thread) })
 }
