@@ -200,6 +200,10 @@ impl Seen {
             && prev != before
         {
             self.contradictions += 1;
+            eprintln!(
+                "cpu {cpu}: was {before}, leaves {prev}, comes {next} at {}",
+                self.last_ns
+            );
         }
     }
 
