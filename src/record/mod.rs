@@ -14,6 +14,7 @@ mod measured;
 mod recipe;
 mod replay;
 mod reproduction;
+mod top;
 mod topology;
 mod trace;
 
@@ -21,9 +22,9 @@ pub use bench::{
     BENCH_SCHEMA, Bench, BenchCell, BenchKernel, GroupScore, Question, SmtRecord, SmtState,
 };
 pub use comparison::{
-    Arm, COMPARISON_SCHEMA, Comparison, ContrastRecord, Estimate, HostRecord, MetricReading,
-    MetricRecord, Phase, PlacementRecord, PlanRecord, RunRecord, Spread, Stopped, TotalsRecord,
-    VerdictKind, VerdictRecord, WorkloadRecord,
+    Arm, ArmTrace, COMPARISON_SCHEMA, Comparison, ContrastRecord, Estimate, HostRecord,
+    MetricReading, MetricRecord, Phase, PlacementRecord, PlanRecord, RunRecord, Spread, Stopped,
+    TotalsRecord, VerdictKind, VerdictRecord, WorkloadRecord,
 };
 pub use diff::{Difference, TOPOLOGY_DIFF_SCHEMA, TopologyDiff};
 pub use finding::{DOCTOR_SCHEMA, Doctor, Finding, Severity};
@@ -40,6 +41,7 @@ pub use reproduction::{
     ClaimCounts, ClaimRecord, ClaimVerdict, ExperimentRecord, REPRODUCTION_SCHEMA, ReportRecord,
     Reproduction,
 };
+pub use top::{Busiest, MoveRates, TOP_SCHEMA, TopCpu, TopRecord, TopSharing, TopThread, UsedCpu};
 pub use topology::{
     CacheRecord, CountsRecord, CpuRecord, KindRecord, MachineRecord, NodeRecord, QuotaRecord,
     RestrictionRecord, TOPOLOGY_SCHEMA, TopologyRecord,

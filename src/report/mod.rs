@@ -21,6 +21,7 @@ mod recipes;
 mod reproduction;
 mod style;
 mod svg;
+pub mod top;
 mod topology;
 mod trace_csv;
 mod trace_events;

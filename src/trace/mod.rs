@@ -17,6 +17,7 @@ mod analysis;
 mod event;
 mod ground;
 pub mod import;
+pub mod live;
 mod merge;
 mod summary;
 mod tier;

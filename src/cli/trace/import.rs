@@ -49,7 +49,7 @@ pub(super) fn import(
         notes: notes(imported, &facts, &topology, &cpus, args),
         tags: args.tags.clone(),
     };
-    let mut record = book.close(about).context("the trace has no record")?;
+    let mut record = book.close(about);
     (record.id, record.started) = name_and_time();
     let stored = store.as_mut().map(|store| store.keep(&record));
     print(&record, terminal)?;
