@@ -258,11 +258,7 @@ fn contradictions_are_told_with_their_place() {
     );
     check(32, &huge, "byte 32: ");
     check(40, &huge, "byte 40: records are said to begin at byte");
-    check(
-        24,
-        &huge,
-        "byte 184: the file describes no event",
-    );
+    check(24, &huge, "byte 184: the file describes no event");
     check(
         184,
         &[14, 0, 0, 0, 0, 0, 3, 0],
