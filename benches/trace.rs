@@ -146,7 +146,13 @@ impl World {
             }
             if next != IDLE {
                 let target = cpu as u32;
-                events.push(self.event(cpu, What::Wake { thread: next, target }));
+                events.push(self.event(
+                    cpu,
+                    What::Wake {
+                        thread: next,
+                        target,
+                    },
+                ));
                 self.time_ns += 100;
             }
             if prev != IDLE {
