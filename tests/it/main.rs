@@ -26,4 +26,5 @@ mod method;
 mod replay;
 mod support;
 mod trace_files;
+mod top;
 mod wiring;
