@@ -25,4 +25,5 @@ mod measure;
 mod method;
 mod replay;
 mod support;
+mod trace_vm;
 mod wiring;
