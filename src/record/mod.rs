@@ -14,6 +14,7 @@ mod measured;
 mod recipe;
 mod replay;
 mod reproduction;
+mod top;
 mod topology;
 mod trace;
 
@@ -40,6 +41,7 @@ pub use reproduction::{
     ClaimCounts, ClaimRecord, ClaimVerdict, ExperimentRecord, REPRODUCTION_SCHEMA, ReportRecord,
     Reproduction,
 };
+pub use top::{Busiest, MoveRates, TOP_SCHEMA, TopCpu, TopRecord, TopSharing, TopThread, UsedCpu};
 pub use topology::{
     CacheRecord, CountsRecord, CpuRecord, KindRecord, MachineRecord, NodeRecord, QuotaRecord,
     RestrictionRecord, TOPOLOGY_SCHEMA, TopologyRecord,

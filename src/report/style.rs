@@ -7,8 +7,8 @@ use super::WIDTH;
 
 /// Backgrounds of a heat map, from cool to hot: green, sand, orange, red,
 /// purple of the 256-colour palette. Black reads well on all of them.
-const HEAT: [u8; 5] = [71, 186, 215, 203, 133];
-const BLACK: u8 = 16;
+pub(super) const HEAT: [u8; 5] = [71, 186, 215, 203, 133];
+pub(super) const BLACK: u8 = 16;
 
 /// The few ways in which text may stand out.
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,6 +21,12 @@ impl Palette {
     #[must_use]
     pub const fn new(is_colored: bool) -> Self {
         Self { is_colored }
+    }
+
+    /// Is there colour?
+    #[must_use]
+    pub const fn is_colored(self) -> bool {
+        self.is_colored
     }
 
     /// A heading or the verdict.

@@ -16,6 +16,8 @@
 mod analysis;
 mod event;
 mod ground;
+pub mod import;
+pub mod live;
 mod merge;
 mod summary;
 mod tier;

@@ -12,5 +12,6 @@ mod killed;
 mod measured;
 mod placed;
 mod stored;
+mod trace;
 mod trial;
 mod workload;

@@ -1,6 +1,7 @@
 //! `trace`: what the scheduler did with a command, a process, a file's
 //! threads.
 
+mod export;
 mod import;
 
 use anyhow::bail;

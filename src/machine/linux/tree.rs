@@ -27,7 +27,14 @@ pub(super) fn own_children(spared: &BTreeSet<libc::pid_t>) -> Vec<libc::pid_t> {
 
 /// Direct children, over all threads of a process.
 fn children_of(pid: libc::pid_t) -> Vec<libc::pid_t> {
-    super::capture::names(Path::new(&format!("/proc/{pid}/task")))
+    let threads = super::capture::names(Path::new(&format!("/proc/{pid}/task")));
+    let threads: Vec<libc::pid_t> = threads.iter().filter_map(|t| t.parse().ok()).collect();
+    children_of_threads(pid, &threads)
+}
+
+/// Direct children of these threads of a process.
+pub(super) fn children_of_threads(pid: libc::pid_t, threads: &[libc::pid_t]) -> Vec<libc::pid_t> {
+    threads
         .iter()
         .flat_map(|thread| {
             let list = read_file(Path::new(&format!("/proc/{pid}/task/{thread}/children")));

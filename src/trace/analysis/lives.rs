@@ -126,6 +126,7 @@ impl Analysis {
         self.counts = Counts::default();
         self.totals = Totals::default();
         self.from_ns = Some(now_ns);
+        let moment = self.cores.moment(now_ns);
         for cpu in 0..self.seats.len() {
             let seat = &mut self.seats[cpu];
             seat.own_ns = 0;
@@ -134,7 +135,7 @@ impl Analysis {
             seat.switches = 0;
             seat.since_ns = now_ns;
             seat.last_event_ns = now_ns;
-            seat.sums = [0; 4];
+            seat.moment = moment;
             seat.polled_ns = seat.polled_ns.map(|(_, last)| (last, last));
             self.tell_use(u32::try_from(cpu).unwrap_or(u32::MAX));
         }

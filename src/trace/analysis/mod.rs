@@ -20,7 +20,7 @@ use super::{Event, Ground, Scope, What};
 use crate::topology::{CpuSet, Topology};
 use histogram::Histogram;
 use queues::Queues;
-use sharing::{Cores, Sums};
+use sharing::{Cores, Moment};
 use threads::Threads;
 use timeline::Drawing;
 
@@ -51,7 +51,7 @@ struct Seat {
     /// Slots of threads that were woken on it while it idled.
     starting: Vec<usize>,
     /// Sums of sharing at its last event, for when records are lost.
-    sums: Sums,
+    moment: Moment,
     /// Busy time by polling: first and latest.
     polled_ns: Option<(u64, u64)>,
 }
@@ -196,7 +196,7 @@ const fn fresh_seat() -> Seat {
         idle_ns: 0,
         switches: 0,
         starting: Vec::new(),
-        sums: [0; 4],
+        moment: Moment::ZERO,
         polled_ns: None,
     }
 }

@@ -98,9 +98,8 @@ impl Analysis {
     /// Nothing is known of the CPU from here on, nor of whom it ran.
     pub(super) fn unseat(&mut self, cpu: u32) {
         let now_ns = self.now_ns;
-        self.cores.advance(now_ns);
-        let sums = self.seat(cpu).sums;
-        self.cores.take_back(sums);
+        let last = self.seat(cpu).moment;
+        self.cores.take_back(last, now_ns);
         let seat = self.seat(cpu);
         seat.is_fresh = false;
         seat.since_ns = now_ns;
@@ -253,10 +252,9 @@ impl Analysis {
     /// Should records of this CPU be lost, sums go back to where they are now.
     pub(super) fn remember_event(&mut self, cpu: u32) {
         let now_ns = self.now_ns;
-        self.cores.advance(now_ns);
-        let sums = self.cores.sums();
+        let moment = self.cores.moment(now_ns);
         let seat = self.seat(cpu);
-        seat.sums = sums;
+        seat.moment = moment;
         seat.last_event_ns = now_ns;
     }
 }

@@ -28,9 +28,8 @@ pub(super) enum Use {
     },
 }
 
-/// Sums that a lost record may take back: shared, and avoidable by scheduler,
-/// mask, others.
-pub(super) type Sums = [u64; 4];
+/// Shared, and avoidable by scheduler, mask, others.
+type Sums = [u64; 4];
 
 #[derive(Debug, Clone, Default)]
 struct Core {
@@ -56,11 +55,36 @@ pub(super) struct Cores {
     rates: Sums,
     sums: Sums,
     since_ns: u64,
-    /// Taken back, and up to which sums that was done.
+    /// Spans that do not count, disjoint and in the order of time.
+    void: Vec<Void>,
     deducted: Sums,
-    deducted_to: Sums,
     scratch: Vec<u64>,
 }
+
+/// The sums at a moment.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Moment {
+    time_ns: u64,
+    sums: Sums,
+}
+
+impl Moment {
+    /// Before all.
+    pub(super) const ZERO: Self = Self {
+        time_ns: 0,
+        sums: [0; 4],
+    };
+}
+
+/// A span of time that does not count.
+#[derive(Debug, Clone, Copy)]
+struct Void {
+    from: Moment,
+    to: Moment,
+}
+
+/// Spans remembered at most: older ones are not joined with new ones any more.
+const MOST_VOIDS: usize = 1_024;
 
 impl Cores {
     pub(super) fn new(ground: &Ground) -> Self {
@@ -84,8 +108,8 @@ impl Cores {
             rates: [0; 4],
             sums: [0; 4],
             since_ns: 0,
+            void: Vec::new(),
             deducted: [0; 4],
-            deducted_to: [0; 4],
             scratch: Vec::new(),
         }
     }
@@ -99,8 +123,8 @@ impl Cores {
     /// Forgets all sums, not who runs where.
     pub(super) fn restart(&mut self, time_ns: u64) {
         self.sums = [0; 4];
+        self.void.clear();
         self.deducted = [0; 4];
-        self.deducted_to = [0; 4];
         self.since_ns = time_ns;
         for core in &mut self.cores {
             core.since_ns = time_ns;
@@ -171,18 +195,41 @@ impl Cores {
         }
     }
 
-    /// The sums as they stand.
-    pub(super) const fn sums(&self) -> Sums {
-        self.sums
+    /// The sums at this time.
+    pub(super) fn moment(&mut self, time_ns: u64) -> Moment {
+        self.advance(time_ns);
+        Moment {
+            time_ns: self.since_ns,
+            sums: self.sums,
+        }
     }
 
-    /// Takes back what was added since the sums stood so, unless that was
-    /// done already.
-    pub(super) fn take_back(&mut self, to: Sums) {
-        for (at, then) in to.into_iter().enumerate() {
-            let from = then.max(self.deducted_to[at]);
-            self.deducted[at] += self.sums[at].saturating_sub(from);
-            self.deducted_to[at] = self.sums[at];
+    /// What was added between then and now does not count; where spans
+    /// overlap, nothing is taken back twice.
+    pub(super) fn take_back(&mut self, mut from: Moment, time_ns: u64) {
+        let to = self.moment(time_ns);
+        while let Some(last) = self.void.pop_if(|last| last.to.time_ns > from.time_ns) {
+            if last.from.time_ns < from.time_ns {
+                from = last.from;
+            }
+            self.deduct(last, false);
+        }
+        if self.void.len() == MOST_VOIDS {
+            self.void.remove(0);
+        }
+        let void = Void { from, to };
+        self.deduct(void, true);
+        self.void.push(void);
+    }
+
+    fn deduct(&mut self, void: Void, adds: bool) {
+        for at in 0..self.deducted.len() {
+            let amount = void.to.sums[at] - void.from.sums[at];
+            if adds {
+                self.deducted[at] += amount;
+            } else {
+                self.deducted[at] -= amount;
+            }
         }
     }
 
@@ -392,14 +439,15 @@ mod tests {
         for cpu in 0..2 {
             cores.change(cpu, 0, Use::Own { mask: 0 });
         }
-        cores.advance(10);
-        let then = cores.sums();
-        cores.advance(30);
-        cores.take_back(then);
-        cores.advance(40);
-        cores.take_back(then);
+        let early = cores.moment(10);
+        let late = cores.moment(20);
+        cores.take_back(late, 30);
+        assert_eq!(cores.totals().0, 40);
+        cores.take_back(early, 40);
         assert_eq!(cores.totals().0, 20);
-        cores.advance(50);
+        cores.take_back(late, 50);
+        assert_eq!(cores.totals().0, 20);
+        cores.advance(60);
         assert_eq!(cores.totals().0, 40);
     }
 }

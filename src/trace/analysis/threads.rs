@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::super::summary::{Migrations, ThreadSummary};
+use super::super::summary::{Causes, Migrations, ThreadSummary};
 use super::super::{Sample, Tid};
 use super::queues::Mark;
 
@@ -37,8 +37,8 @@ pub(super) struct Queued {
     pub(super) is_preempted: bool,
     /// Where it waits.
     pub(super) place: Place,
-    /// Time of this wait that went to a CPU that was about to start it.
-    pub(super) starting_ns: u64,
+    /// Causes of the part of this wait before it came to this place.
+    pub(super) before: Causes,
 }
 
 /// Where a queued thread waits.

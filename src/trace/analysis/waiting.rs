@@ -35,7 +35,7 @@ impl Analysis {
             since_ns: self.now_ns,
             is_preempted,
             place,
-            starting_ns: 0,
+            before: Causes::default(),
         };
         if let Some(thread) = self.threads.of_mut(slot) {
             thread.state = State::Queued(queued);
@@ -57,7 +57,7 @@ impl Analysis {
         if queued.place != Place::Starting(cpu) {
             return;
         }
-        queued.starting_ns += self.now_ns.saturating_sub(queued.since_ns);
+        queued.before.starting += self.now_ns.saturating_sub(queued.since_ns);
         queued.place = self.behind(slot, cpu);
         if let Some(thread) = self.threads.of_mut(slot) {
             thread.state = State::Queued(queued);
@@ -94,12 +94,10 @@ impl Analysis {
                 starting: waited_ns,
                 ..Causes::default()
             },
-            Place::Behind(mark) => Causes {
-                starting: queued.starting_ns,
-                ..self.queues.leave(slot, mark, self.now_ns)
-            },
+            Place::Behind(mark) => self.queues.leave(slot, mark, self.now_ns),
         };
         self.counts.causes.add(causes);
+        self.counts.causes.add(queued.before);
         if queued.is_preempted {
             self.counts.after_preemption_ns += waited_ns;
         } else {
@@ -142,7 +140,7 @@ impl Analysis {
             return;
         };
         let causes = self.queues.leave(slot, mark, self.now_ns);
-        self.counts.causes.add(causes);
+        queued.before.add(causes);
         queued.place = self.behind(slot, mark.cpu());
         if let Some(thread) = self.threads.of_mut(slot) {
             thread.state = State::Queued(queued);

@@ -5,9 +5,32 @@
 //! ended. [`Machine::trace`](crate::machine::Machine::trace) drives it beside
 //! the supervision of the command; nothing here decides what events mean.
 
-use std::os::fd::RawFd;
+mod attach;
+mod beside;
+mod bpf;
+mod cost;
+mod drive;
+mod figures;
+mod format;
+mod lane;
+mod perf;
+mod permission;
+mod polling;
+mod records;
+mod ring;
+mod threads;
+mod tracefs;
 
-use crate::trace::{Event, Refusal, Tid};
+use std::os::fd::RawFd;
+use std::time::Duration;
+
+pub(super) use cost::measure;
+pub use format::{FormatError, TracepointFormat};
+pub use records::{PerfRecord, PerfRecords, RecordLayout};
+
+use crate::trace::{Availability, Event, Refusal, Tid, Tier};
+use perf::{Extent, PerfSource};
+use polling::Polling;
 
 /// Whose threads a source shall see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +56,66 @@ pub(super) trait Source {
 
     /// Stops recording and appends all that is left.
     fn finish(&mut self, events: &mut Vec<Event>);
+
+    /// The command was started; said once, of [`Target::Child`] only.
+    fn started(&mut self, _pid: Tid) {}
+
+    /// A process has ended and is about to be taken off the list: the last
+    /// moment to look at it.
+    fn alert(&mut self) {}
+
+    /// When it wants to be drained, whatever is recorded; on the clock of
+    /// `sys::monotonic`.
+    fn wake(&self) -> Option<Duration> {
+        None
+    }
+
+    /// What else should be known of it, as full sentences.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// What stands in the way of a source.
 pub(super) type Opened = Result<Box<dyn Source>, Refusal>;
+
+/// Opens the source of a tier on all CPUs.
+pub(super) fn open(tier: Tier, target: Target) -> Opened {
+    open_on(tier, target, &Extent::all())
+}
+
+/// Which tiers can be had: each is tried.
+pub(super) fn availability() -> Vec<Availability> {
+    let tried = Tier::ALL.into_iter().map(|tier| Availability {
+        tier,
+        refused: find_out(tier).err(),
+    });
+    tried.collect()
+}
+
+/// Opens as little of a tier as tells whether it can be had.
+fn find_out(tier: Tier) -> Result<(), Refusal> {
+    let target = match tier {
+        Tier::Proc | Tier::Switch => Target::Child,
+        _ => Target::Everything,
+    };
+    open_on(tier, target, &Extent::least()).map(|_| ())
+}
+
+fn open_on(tier: Tier, target: Target, extent: &Extent) -> Opened {
+    fn boxed(source: PerfSource) -> Box<dyn Source> {
+        Box::new(source)
+    }
+    match tier {
+        Tier::Proc => Ok(Box::new(Polling::new(target))),
+        Tier::Switch => PerfSource::own(target, extent).map(boxed),
+        Tier::CpuWide => PerfSource::wide(extent).map(boxed),
+        Tier::Tracepoint => PerfSource::points(extent).map(boxed),
+        Tier::Bpf => bpf::open(),
+    }
+}
+
+/// A moment as events have it.
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
