@@ -25,5 +25,6 @@ mod measure;
 mod method;
 mod replay;
 mod support;
+mod trace_kernels;
 mod trace_vm;
 mod wiring;

@@ -84,7 +84,9 @@ pub fn run(
     record.cost = cost.map(|cost| overhead(cost, &record, traced.own_cpu));
     record.tiers = tier_records(&tiers, &costs);
     record.exit = traced.run.as_ref().map(|run| exit_of(&run.end));
-    record.notes.extend(traced.run.as_ref().and_then(last_words));
+    record
+        .notes
+        .extend(traced.run.as_ref().and_then(last_words));
     findings::add(&mut record, &tiers, traced.run.as_ref());
     Ok(record)
 }
