@@ -26,4 +26,7 @@ mod method;
 mod replay;
 mod support;
 mod top;
+mod trace_files;
+mod trace_kernels;
+mod trace_vm;
 mod wiring;

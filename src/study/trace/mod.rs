@@ -43,7 +43,7 @@ pub fn run(
     plan: &Plan<'_>,
     machine: &mut dyn Machine,
     witness: &mut dyn Listener,
-) -> Result<(TraceRecord, Option<Run>), MachineError> {
+) -> Result<TraceRecord, MachineError> {
     let (topology, _) = machine.topology()?;
     let tiers = machine.tiers();
     let expected = plan.tier.or_else(|| richest(&tiers));
@@ -84,8 +84,29 @@ pub fn run(
     record.cost = cost.map(|cost| overhead(cost, &record, traced.own_cpu));
     record.tiers = tier_records(&tiers, &costs);
     record.exit = traced.run.as_ref().map(|run| exit_of(&run.end));
+    record
+        .notes
+        .extend(traced.run.as_ref().and_then(last_words));
     findings::add(&mut record, &tiers, traced.run.as_ref());
-    Ok((record, traced.run))
+    Ok(record)
+}
+
+/// How a command failed, with the end of its standard error.
+fn last_words(run: &Run) -> Option<String> {
+    let how = match &run.end {
+        End::Status(0) => return None,
+        End::Status(status) => format!("The command ended with exit status {status}"),
+        End::Signal(signal) => format!("The command was killed by signal {signal}"),
+        End::TimedOut => "The command was ended by pinwise when its time was over".to_owned(),
+        End::LeftBehind(who) => format!("The command left {} running", who.join(", ")),
+    };
+    let words = String::from_utf8_lossy(&run.stderr_tail);
+    let last = words.trim().lines().last().unwrap_or_default();
+    Some(if last.is_empty() {
+        format!("{how}.")
+    } else {
+        format!("{how}: {last}")
+    })
 }
 
 /// The richest tier that can be had.

@@ -40,7 +40,7 @@ impl Prefix {
                 self.broken += u64::from(is_broken);
             }
             What::In { .. } | What::Out { .. } => self.halves += 1,
-            What::Wakeup { .. } => self.wakeups += 1,
+            What::Wakeup { is_new, .. } => self.wakeups += u64::from(!is_new),
             What::Waking { .. } => self.wakings += 1,
             What::Name { who, .. } => self.has_command |= &*who.name.text() == PERF_EXEC,
             What::Lost { .. } => drop(self.running.remove(&told.cpu)),

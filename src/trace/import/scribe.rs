@@ -140,7 +140,7 @@ impl<'a> Scribe<'a> {
                 self.push(told, Happened::In { thread });
             }
             What::Out { thread, left } => self.out(told, thread, left),
-            What::Wakeup { who, target } => {
+            What::Wakeup { who, target, .. } => {
                 self.meet(told, who);
                 let thread = who.thread;
                 self.push(told, Happened::Wake { thread, target });

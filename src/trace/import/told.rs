@@ -70,10 +70,12 @@ pub(super) enum What {
         thread: Tid,
         left: Left,
     },
-    /// `sched_wakeup`: it was queued on `target`.
+    /// `sched_wakeup`: it was queued on `target`; `is_new`: for the first time
+    /// (`sched_wakeup_new`).
     Wakeup {
         who: Named,
         target: u32,
+        is_new: bool,
     },
     /// `sched_waking`: it is going to be; `sched_migrate_task` may follow.
     Waking {

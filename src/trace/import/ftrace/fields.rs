@@ -26,7 +26,12 @@ pub(super) fn read(event: &[u8], arguments: &[u8]) -> Result<What, String> {
         b"sched_switch" => rest.switch()?,
         b"sched_wakeup" | b"sched_wakeup_new" => {
             let (who, target) = rest.wakeup()?;
-            What::Wakeup { who, target }
+            let is_new = event == b"sched_wakeup_new";
+            What::Wakeup {
+                who,
+                target,
+                is_new,
+            }
         }
         b"sched_waking" => {
             let (who, target) = rest.wakeup()?;

@@ -47,7 +47,11 @@ enum Tracepoint {
         state: Field,
         next: Person,
     },
-    Wakeup(Person, Field),
+    Wakeup {
+        who: Person,
+        target: Field,
+        is_new: bool,
+    },
     Waking(Person, Field),
     Moved(Person, Field),
     Fork(Field, Person),
@@ -90,9 +94,11 @@ impl Tracepoint {
                 next: Person::of(format, "next_pid", "next_comm")?,
                 format: Box::new(format.clone()),
             },
-            "sched_wakeup" | "sched_wakeup_new" => {
-                Self::Wakeup(person()?, format.number("target_cpu")?)
-            }
+            "sched_wakeup" | "sched_wakeup_new" => Self::Wakeup {
+                who: person()?,
+                target: format.number("target_cpu")?,
+                is_new: format.name == "sched_wakeup_new",
+            },
             "sched_waking" => Self::Waking(person()?, format.number("target_cpu")?),
             "sched_migrate_task" => Self::Moved(person()?, format.number("dest_cpu")?),
             // perf's own records say more: the process.
@@ -220,9 +226,14 @@ impl Decoder {
                 left: format.left(state.number(raw, big)?),
                 next: next.read(raw, big)?,
             },
-            Tracepoint::Wakeup(who, target) => What::Wakeup {
+            Tracepoint::Wakeup {
+                who,
+                target,
+                is_new,
+            } => What::Wakeup {
                 who: who.read(raw, big)?,
                 target: cpu(target)?,
+                is_new: *is_new,
             },
             Tracepoint::Waking(who, target) => What::Waking {
                 who: who.read(raw, big)?,

@@ -122,3 +122,6 @@ fn look<R: Read + Seek>(reader: &mut R, header: &mut Header) -> Result<Prefix, I
     }
     Ok(prefix)
 }
+
+#[cfg(test)]
+mod tests;
