@@ -57,7 +57,7 @@ impl Standing {
         if self.other_numbers.is_some() {
             return self.other_numbers.clone();
         }
-        let names: Vec<&str> = [(CAP_BPF, "cap_bpf"), (CAP_PERFMON, "cap_perfmon")]
+        let names: Vec<&str> = [(CAP_BPF, "CAP_BPF"), (CAP_PERFMON, "CAP_PERFMON")]
             .into_iter()
             .filter(|(bit, _)| self.capabilities & (bit | CAP_SYS_ADMIN) == 0)
             .map(|(_, name)| name)
@@ -65,8 +65,8 @@ impl Standing {
         if names.is_empty() {
             return None;
         }
-        let reason =
-            format!("{} missing", names.join(" and ").to_uppercase()).replace("AND", "and");
+        let verb = if names.len() == 1 { "is" } else { "are" };
+        let reason = format!("{} {verb} missing", names.join(" and "));
         let program = shell_words::quote(&self.program);
         let remedy = format!("sudo setcap cap_bpf,cap_perfmon+ep {program}");
         refusal(reason, Some(remedy))
@@ -148,11 +148,11 @@ mod tests {
         check(|s| s.capabilities = CAP_SYS_ADMIN, None);
         check(
             |s| s.capabilities = CAP_PERFMON,
-            Some(("CAP_BPF missing", Some(setcap))),
+            Some(("CAP_BPF is missing", Some(setcap))),
         );
         check(
             |s| s.capabilities = 0,
-            Some(("CAP_BPF and CAP_PERFMON missing", Some(setcap))),
+            Some(("CAP_BPF and CAP_PERFMON are missing", Some(setcap))),
         );
         check(
             |s| s.release = "5.4.0-42-generic".to_owned(),
