@@ -78,7 +78,7 @@ impl MoveRates {
 }
 
 /// Cores with several busy CPUs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct TopSharing {
     /// Cores in all.
     pub cores: u64,
@@ -99,7 +99,7 @@ pub struct TopSharing {
 }
 
 /// A CPU.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TopCpu {
     /// Its number.
     pub cpu: u32,
@@ -137,7 +137,7 @@ pub struct Busiest {
 }
 
 /// A thread.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TopThread {
     /// Its number.
     pub thread: i32,

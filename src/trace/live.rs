@@ -147,6 +147,7 @@ impl Live {
         // The first that is heard of a CPU tells what it did until now.
         if self.watching.scope.has_all_cpus && self.cpus.is_untouched(cpu) {
             self.cpus.assume(cpu, occupant(prev));
+            self.with(prev, |_| {});
         }
         self.leaves(at, cpu, prev, left);
         if next == IDLE {

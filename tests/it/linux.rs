@@ -13,5 +13,7 @@ mod measured;
 mod placed;
 mod stored;
 mod trace;
+#[cfg(feature = "bpf")]
+mod trace_bpf;
 mod trial;
 mod workload;

@@ -145,7 +145,11 @@ impl Watch {
             record.simulated = true;
             record.host.clone_from(&self.label);
         }
-        record.tier = way.tier.map_or("simulated", Tier::name).to_owned();
+        record.tier = way
+            .tier
+            .filter(|_| self.is_local)
+            .map_or("simulated", Tier::name)
+            .to_owned();
         record.cost_ns_per_switch = way.cost_ns;
         record.pid = self.pid;
         record

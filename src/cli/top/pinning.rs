@@ -57,10 +57,10 @@ pub(super) fn cpus(text: &str, topology: &Topology) -> Result<CpuSet, String> {
 /// What a pin would do, as far as it is typed.
 pub(super) fn outlook(text: &str, topology: &Topology, now: Option<&str>) -> String {
     match cpus(text, topology) {
-        Ok(cpus) => {
-            let now = now.unwrap_or("not known");
-            format!("CPUs {cpus}; now {now}. Enter pins it, Esc leaves it")
-        }
+        Ok(cpus) => match now {
+            Some(now) => format!("CPUs {cpus}; now {now}. Enter pins it, Esc leaves it"),
+            None => "the thread has ended; Esc leaves".to_owned(),
+        },
         Err(reason) => reason,
     }
 }

@@ -8,7 +8,7 @@ use ratatui::crossterm::event::{self, Event as Input, KeyEventKind};
 
 use super::keys::{Action, Reach, press};
 use super::screen::Screen;
-use super::{Watch, Way, pinning, watch};
+use super::{ROUND, Watch, Way, pinning, watch};
 use crate::cli::Exit;
 use crate::cli::terminal::Terminal;
 use crate::machine::linux::{Pins, thread_settings};
@@ -149,8 +149,14 @@ impl Session {
     /// Takes all keys that were pressed; says whether there were any.
     fn answer_keys(&mut self) -> io::Result<bool> {
         let mut has_input = false;
-        while !self.has_left && event::poll(Duration::ZERO)? {
+        // Rounds of a simulated machine take no time: it would run away.
+        let mut patience = match self.watch.is_local {
+            true => Duration::ZERO,
+            false => ROUND,
+        };
+        while !self.has_left && event::poll(patience)? {
             has_input = true;
+            patience = Duration::ZERO;
             match event::read()? {
                 Input::Key(key) if key.kind != KeyEventKind::Release => {
                     let reach = self.reach()?;

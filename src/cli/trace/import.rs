@@ -10,7 +10,7 @@ use crate::cli::args::{Global, TraceImportArgs};
 use crate::cli::plan::name_and_time;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, export, open_store, topology};
-use crate::record::{HostRecord, MachineRecord, TraceRecord, TraceSource};
+use crate::record::{HostRecord, MachineRecord, TraceSource};
 use crate::report;
 use crate::study::trace::{About, Book};
 use crate::topology::{CpuSet, Topology};
@@ -52,7 +52,7 @@ pub(super) fn import(
     let mut record = book.close(about);
     (record.id, record.started) = name_and_time();
     let stored = store.as_mut().map(|store| store.keep(&record));
-    print(&record, terminal)?;
+    super::show(&record, terminal)?;
     if let Some(path) = &args.export_json {
         export::write_file(path, &format!("{}\n", serde_json::to_string(&record)?))?;
     }
@@ -62,10 +62,6 @@ pub(super) fn import(
         return Ok(Exit::Error);
     }
     Ok(Exit::Done)
-}
-
-fn print(record: &TraceRecord, terminal: &Terminal) -> anyhow::Result<()> {
-    terminal.print_json(record)
 }
 
 #[expect(clippy::disallowed_methods, reason = "cli reads what the user names")]

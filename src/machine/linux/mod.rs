@@ -35,6 +35,7 @@ pub use probe::available_memory_bytes;
 pub use scratch::{Scratch, find_program};
 pub use start::execute;
 pub use trace::{FormatError, PerfRecord, PerfRecords, RecordLayout, TracepointFormat};
+pub use tree::process_name;
 
 use counters::Counters;
 use guardian::{Guardian, MARK};

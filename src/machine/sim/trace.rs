@@ -125,6 +125,7 @@ fn perform(
         is_endless: scene.request.is_none(),
         ended_ns: None,
     };
+    teller.open(&machine.description.topology.allowed);
     let played = machine.play(prepared, scene.cpus, scene.environment, &mut teller);
     let followed_s = played.map_or(0.0, |played| prepared.stretched_s(played.followed_s));
     let cut_ns = teller.close(nanoseconds(followed_s));
@@ -303,6 +304,16 @@ impl Witness for Teller<'_> {
 }
 
 impl Teller<'_> {
+    /// Before the run all CPUs idle. One that never does anything else would
+    /// not be heard of, and whether it idles could not be told.
+    fn open(&mut self, cpus: &CpuSet) {
+        if self.scope.has_all_cpus {
+            for cpu in cpus.iter() {
+                self.switch(0, cpu, (IDLE, Left::Preempted), IDLE);
+            }
+        }
+    }
+
     /// Tells rounds that are over by now, and ends at the limit.
     fn pass(&mut self, time_ns: u64) {
         let mut silent = 0;

@@ -78,13 +78,21 @@ fn traced_arms(record: &Comparison) -> Vec<(&Arm, &ArmTrace)> {
 fn figures(trace: &ArmTrace) -> Vec<String> {
     let (totals, sharing) = (&trace.figures.totals, &trace.figures.avoidable_smt_sharing);
     vec![
-        quantity(totals.cpu_s, "s"),
+        time(totals.cpu_s),
         optional(totals.switches, |switches| switches.to_string()),
         totals.migrations.total().to_string(),
         levels(&totals.migrations),
-        optional(trace.figures.waits.total_s, |waited| quantity(waited, "s")),
+        optional(trace.figures.waits.total_s, time),
         optional(sharing.percent, |share| format!("{share:.1} %")),
     ]
+}
+
+fn time(seconds: f64) -> String {
+    if seconds > 0.0 {
+        quantity(seconds, "s")
+    } else {
+        "0 s".to_owned()
+    }
 }
 
 fn optional<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {

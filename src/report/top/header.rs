@@ -33,9 +33,6 @@ fn title(record: &TopRecord, view: &View, width: usize) -> Row {
         "{} threads, {} running",
         record.threads_total, record.threads_running
     )));
-    if record.simulated {
-        pieces.push(Piece::new("simulated", Tone::Warn));
-    }
     pieces.push(Piece::new(
         format!("{:.2} s", record.interval_s),
         Tone::Faint,
@@ -78,26 +75,22 @@ fn sharing_row(record: &TopRecord, width: usize) -> Row {
     let is_bad = sharing.avoidable.is_some_and(|cores| cores >= 0.5);
     let tone = if is_bad { Tone::Warn } else { Tone::Plain };
     let mut pieces = vec![Piece::new(sharing_now(sharing), tone)];
-    let at_least = if sharing.is_lower_bound {
-        "at least "
-    } else {
-        ""
-    };
-    pieces.push(Piece::plain(format!(
-        "over the interval {at_least}{:.1} shared, {:.1} idle{}",
-        sharing.shared,
-        sharing.idle,
-        sharing
-            .avoidable
-            .map(|cores| format!(", {cores:.1} avoidable"))
-            .unwrap_or_default()
-    )));
+    pieces.push(Piece::plain(match sharing.avoidable {
+        Some(avoidable) => format!(
+            "mean {:.1} while {:.1}, avoidable {avoidable:.1}",
+            sharing.shared, sharing.idle
+        ),
+        None => format!(
+            "at least {:.1} shared, {:.1} idle",
+            sharing.shared, sharing.idle
+        ),
+    }));
     fitting(pieces, width)
 }
 
 fn sharing_now(sharing: &TopSharing) -> String {
     let (Some(shared), Some(idle)) = (sharing.shared_now, sharing.idle_now) else {
-        return format!("SMT sharing of {} cores:", sharing.cores);
+        return format!("SMT sharing of {} cores by polling:", sharing.cores);
     };
     let verb = if idle == 1 { "idles" } else { "idle" };
     let unknown = match sharing.unknown_cpus {
@@ -167,6 +160,7 @@ pub(super) fn rate(value: f64) -> String {
     } else if value >= 9.95 || value < 0.05 {
         format!("{value:.0}")
     } else {
-        format!("{value:.1}")
+        let text = format!("{value:.1}");
+        text.trim_end_matches(".0").to_owned()
     }
 }

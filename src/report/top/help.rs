@@ -29,8 +29,14 @@ const WORDS: [(&str, &str); 5] = [
         "queued; without wake-ups only after being pushed aside",
     ),
     ("USED", "CPUs used: 1-9 tenths, # all the time, - forbidden"),
-    ("shared", "cores with two or more busy CPUs"),
-    ("avoidable", "shared while as many cores idle"),
+    (
+        "shared",
+        "cores with two or more busy CPUs, while others idle",
+    ),
+    (
+        "mean",
+        "the same over the interval; avoidable: both at once",
+    ),
 ];
 
 pub(super) fn rows(size: Size) -> Vec<Row> {

@@ -25,6 +25,8 @@ use crate::trace::{Event, Merger, Refusal};
 /// second with wake-ups a quarter of it is written in 15 to 20 ms, and the rest
 /// leaves three times that for pinwise to get a CPU.
 pub(super) const WANTED_BYTES: usize = 2 << 20;
+/// Smallest buffer that is of any use, bytes.
+const FEWEST_BYTES: usize = 32 << 10;
 /// All buffers together, bytes: on large machines each is smaller.
 const MOST_BYTES: usize = 512 << 20;
 /// An event may be written a little later than its time tells.
@@ -148,32 +150,35 @@ impl PerfSource {
         Ok(source)
     }
 
-    /// One event with a buffer on each CPU.
+    /// One event with a buffer on each CPU. Where the kernel grants less
+    /// memory, all buffers are smaller, so that each CPU has its share.
     fn open(wish: &Wish, extent: &Extent, writing: Writing) -> io::Result<Self> {
+        let mut bytes = extent.bytes;
+        let rings = loop {
+            match open_rings(wish, &extent.cpus, bytes)? {
+                Ok(rings) => break rings,
+                Err(error) if bytes <= FEWEST_BYTES || !ring::is_for_memory(&error) => {
+                    return Err(error);
+                }
+                Err(_) => bytes /= 2,
+            }
+        };
+        let cpus = extent
+            .cpus
+            .iter()
+            .map(|cpu| u32::try_from(cpu).unwrap_or(u32::MAX));
         let mut source = Self {
-            rings: Vec::new(),
-            lanes: Vec::new(),
+            lanes: cpus.map(|cpu| Lane::new(cpu, writing)).collect(),
+            merger: Merger::new(rings.len()),
+            rings,
             layout: RecordLayout {
                 has_thread: !matches!(writing, Writing::Points(_)),
             },
             guests: Vec::new(),
-            merger: Merger::new(extent.cpus.len()),
             bytes: Vec::new(),
             fresh: Vec::new(),
             notes: Vec::new(),
         };
-        for cpu in extent.cpus.iter() {
-            let event = ring::open(&Wish {
-                cpu,
-                watermark_bytes: extent.bytes / 4,
-                ..*wish
-            })?;
-            let ring = Ring::new(event, extent.bytes)?;
-            source.rings.push(ring);
-            source
-                .lanes
-                .push(Lane::new(u32::try_from(cpu).unwrap_or(u32::MAX), writing));
-        }
         source.tell_size(extent.bytes);
         Ok(source)
     }
@@ -257,6 +262,28 @@ impl PerfSource {
             }
         }
     }
+}
+
+/// Events with buffers; the inner error is that of the memory. The kernel
+/// wakes the reader when a quarter of a buffer is full.
+fn open_rings(
+    wish: &Wish,
+    cpus: &CpuSet,
+    bytes: usize,
+) -> io::Result<Result<Vec<Ring>, io::Error>> {
+    let mut rings = Vec::new();
+    for cpu in cpus.iter() {
+        let event = ring::open(&Wish {
+            cpu,
+            watermark_bytes: bytes / 4,
+            ..*wish
+        })?;
+        match Ring::new(event, bytes) {
+            Ok(ring) => rings.push(ring),
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+    Ok(Ok(rings))
 }
 
 impl Source for PerfSource {

@@ -129,10 +129,10 @@ fn explain(attempt: Attempt, error: &io::Error, setting: &Setting) -> Refusal {
 }
 
 fn denied(attempt: Attempt, paranoid: i32, words: &str, setting: &Setting) -> Refusal {
-    let (most, capability) = match attempt {
-        Attempt::Own(_) => (2, "cap_perfmon"),
-        Attempt::Wide => (0, "cap_perfmon"),
-        Attempt::Points => (-1, "cap_perfmon"),
+    let most = match attempt {
+        Attempt::Own(_) => 2,
+        Attempt::Wide => 0,
+        Attempt::Points => -1,
     };
     if paranoid <= most {
         return Refusal {
@@ -145,7 +145,7 @@ fn denied(attempt: Attempt, paranoid: i32, words: &str, setting: &Setting) -> Re
     }
     let remedy = match attempt {
         Attempt::Own(_) => "sudo sysctl kernel.perf_event_paranoid=2".to_owned(),
-        _ => format!("sudo setcap {capability}=ep {}", setting.program),
+        _ => format!("sudo setcap cap_perfmon=ep {}", setting.program),
     };
     Refusal {
         reason: format!(

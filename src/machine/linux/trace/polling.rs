@@ -21,6 +21,8 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// A look may take this part of the time to the next.
 const SHARE: u32 = 50;
+/// … and where processes end all the time, this part.
+const SHARE_AT_MOST: u32 = 10;
 /// Threads that are followed at most.
 const MOST_THREADS: usize = 4096;
 /// Counts are read every so many looks, as they take longest.
@@ -35,6 +37,8 @@ pub(super) struct Polling {
     threads: BTreeMap<Tid, Figures>,
     meter: Meter,
     next: Duration,
+    /// However much happens, not before this.
+    earliest: Duration,
     next_usage: Duration,
     looks: u32,
     buffer: Vec<u8>,
@@ -60,6 +64,7 @@ impl Polling {
             threads: BTreeMap::new(),
             meter: Meter::new(),
             next: Duration::ZERO,
+            earliest: Duration::ZERO,
             next_usage: Duration::ZERO,
             looks: 0,
             buffer: Vec::new(),
@@ -158,6 +163,7 @@ impl Source for Polling {
         let took = sys::monotonic().saturating_sub(before);
         let pause = (took * SHARE).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
         self.next = before + pause;
+        self.earliest = before + took * SHARE_AT_MOST;
     }
 
     fn finish(&mut self, events: &mut Vec<Event>) {
@@ -172,7 +178,7 @@ impl Source for Polling {
     }
 
     fn alert(&mut self) {
-        self.next = Duration::ZERO;
+        self.next = self.next.min(self.earliest);
         self.looks = 0;
     }
 

@@ -20,9 +20,6 @@ use perf_event_open_sys::bindings as perf;
 use super::super::sys;
 use crate::trace::Tid;
 
-/// Smallest buffer that is of any use, pages.
-const FEWEST_PAGES: usize = 8;
-
 /// `PERF_EVENT_IOC_ENABLE`, `_DISABLE`, `_SET_OUTPUT`.
 const ENABLE: libc::c_ulong = 0x2400;
 const DISABLE: libc::c_ulong = 0x2401;
@@ -134,26 +131,33 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// Gives an event a buffer of at most so many bytes; where the kernel
-    /// grants less memory, a half, a quarter and so on.
-    pub(super) fn new(event: OwnedFd, most_bytes: usize) -> io::Result<Self> {
+    /// Gives an event a buffer of so many bytes, rounded down to a power of
+    /// two of pages.
+    pub(super) fn new(event: OwnedFd, bytes: usize) -> io::Result<Self> {
         let page_bytes = sys::page_bytes();
-        let mut pages = (most_bytes / page_bytes).max(1);
-        pages = 1 << pages.ilog2();
-        loop {
-            match map(&event, (pages + 1) * page_bytes) {
-                Ok(memory) => {
-                    return Ok(Self {
-                        event,
-                        memory,
-                        page_bytes,
-                        data_bytes: pages * page_bytes,
-                    });
-                }
-                Err(error) if pages > FEWEST_PAGES && is_for_memory(&error) => pages /= 2,
-                Err(error) => return Err(error),
-            }
+        let pages = 1 << (bytes / page_bytes).max(1).ilog2();
+        let data_bytes = pages * page_bytes;
+        // SAFETY: a new shared mapping of a perf descriptor; the result is
+        // checked.
+        let memory = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                page_bytes + data_bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                event.as_raw_fd(),
+                0,
+            )
+        };
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
         }
+        Ok(Self {
+            event,
+            memory,
+            page_bytes,
+            data_bytes,
+        })
     }
 
     /// Bytes of records that it holds.
@@ -223,26 +227,8 @@ impl Drop for Ring {
     }
 }
 
-fn map(event: &OwnedFd, bytes: usize) -> io::Result<*mut libc::c_void> {
-    // SAFETY: a new shared mapping of a perf descriptor; the result is checked.
-    let memory = unsafe {
-        libc::mmap(
-            ptr::null_mut(),
-            bytes,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_SHARED,
-            event.as_raw_fd(),
-            0,
-        )
-    };
-    if memory == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(memory)
-}
-
-/// Would less memory do? `EPERM`: beyond `perf_event_mlock_kb`.
-fn is_for_memory(error: &io::Error) -> bool {
+/// Would a smaller buffer be granted? `EPERM`: beyond `perf_event_mlock_kb`.
+pub(super) fn is_for_memory(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
         Some(libc::EPERM | libc::ENOMEM | libc::EAGAIN)

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::machine::{Machine, Output};
+use crate::trace::{Analysis, Summary};
 use crate::workload::{Command, Workload};
 use proptest::prelude::*;
 
@@ -417,6 +418,114 @@ fn a_neighbour_takes_what_it_takes() {
     let share = run.foreign_cpu.unwrap().as_secs_f64() / run.wall.as_secs_f64();
     assert!((share - 0.25).abs() < 0.03, "{share}");
     assert!((run.wall.as_secs_f64() - 100.0).abs() < 1e-6, "{run:?}");
+}
+
+/// What the analysis makes of a run.
+fn analysed(text: &str, cpus: &str, tier: Tier) -> (Summary, Run) {
+    let (recorder, traced) = check(text, cpus, tier, 11);
+    let (topology, _) = machine(text, 1).topology().unwrap();
+    let mut analysis = Analysis::new(&topology, traced.scope);
+    for event in &recorder.events {
+        analysis.take(event);
+    }
+    let summary = analysis.finish(Some((traced.from_ns, traced.to_ns)));
+    (summary, traced.run.unwrap())
+}
+
+/// Threads that never wait on two packages of two cores with two CPUs, or one
+/// package of that.
+fn spinners(threads: u32, policy: &str, more: &str) -> String {
+    format!(
+        "topology = \"package:2 core:2 pu:2\"\n[scheduler]\npolicy = \"{policy}\"\n{more}\n\
+         [workload.default]\nbase_s = 2\nthreads = {threads}"
+    )
+}
+
+/// Shares of CPU time, per cent: beside a busy sibling, avoidably so by the
+/// scheduler, by the mask, by others.
+#[track_caller]
+fn check_sharing(text: &str, cpus: &str, expected: [f64; 4]) {
+    let (summary, _) = analysed(text, cpus, Tier::Bpf);
+    let sharing = summary.sharing.unwrap();
+    let avoidable = sharing.avoidable.unwrap();
+    let parts = [
+        sharing.shared,
+        avoidable.scheduler,
+        avoidable.mask,
+        avoidable.others,
+    ];
+    let found = parts.map(|part| 100.0 * part as f64 / summary.cpu_ns as f64);
+    let is_near = |(a, b): (&f64, &f64)| (a - b).abs() < 3.0;
+    assert!(
+        found.iter().zip(&expected).all(is_near),
+        "{found:?}, not {expected:?}: {text} on {cpus}"
+    );
+}
+
+#[test]
+fn the_analysis_finds_sharing_and_who_caused_it() {
+    let free = |threads| spinners(threads, "core-first", "");
+    check_sharing(&free(3), "0-7", [0.0, 0.0, 0.0, 0.0]);
+    check_sharing(&free(2), "0,1", [100.0, 0.0, 100.0, 0.0]);
+    check_sharing(&free(4), "0-3", [100.0, 0.0, 100.0, 0.0]);
+    check_sharing(&free(8), "0-7", [100.0, 0.0, 0.0, 0.0]);
+    check_sharing(&free(2), "0,2", [0.0, 0.0, 0.0, 0.0]);
+    // Two threads that are placed anew all the time, blind to cores, share one
+    // in one case of seven.
+    let blind = spinners(2, "random-idle", "slice_s = 0.001");
+    check_sharing(&blind, "0-7", [100.0 / 7.0, 100.0 / 7.0, 0.0, 0.0]);
+    // A program on the sibling, whose work of 2 ms takes 3.2 ms beside ours,
+    // between waits of 2 ms.
+    let beside =
+        "[[scheduler.neighbour]]\nname = \"n\"\ncpus = \"1\"\nburst_s = 0.002\nwait_s = 0.002";
+    let crowded = spinners(1, "core-first", beside);
+    check_sharing(&crowded, "0", [61.5, 0.0, 61.5, 0.0]);
+    check_sharing(
+        &spinners(1, "pinned", beside),
+        "0-7",
+        [61.5, 0.0, 0.0, 61.5],
+    );
+}
+
+#[test]
+fn the_analysis_counts_what_the_run_used() {
+    for tier in [Tier::Switch, Tier::CpuWide, Tier::Bpf] {
+        let (summary, run) = analysed(&with_neighbour(), "0-2", tier);
+        assert_eq!(
+            summary.unknown.contradictions + summary.unknown.backwards,
+            0
+        );
+        assert_eq!(Some(summary.migrations.total()), run.migrations);
+        assert_eq!(summary.threads, 3);
+        let used = (run.user.unwrap() + run.system.unwrap()).as_nanos();
+        assert!(u128::from(summary.cpu_ns).abs_diff(used) < 10_000, "{tier}");
+        let foreign = run.foreign_cpu.unwrap().as_nanos();
+        match summary.foreign_ns {
+            Some(found) => assert!(u128::from(found).abs_diff(foreign) < 10_000, "{tier}"),
+            None => assert_eq!(tier, Tier::Switch),
+        }
+    }
+}
+
+#[test]
+fn the_analysis_knows_who_waits_and_why() {
+    // Two threads on one CPU in turns: one of them always waits, behind the
+    // other while the rest of the machine is forbidden.
+    let text = spinners(2, "core-first", "slice_s = 0.002");
+    let (summary, run) = analysed(&text, "0", Tier::Bpf);
+    let waited = summary.waits.total_ns.unwrap() as f64 / run.wall.as_nanos() as f64;
+    assert!((waited - 1.0).abs() < 0.01, "{waited}");
+    let causes = summary.waits.causes.unwrap();
+    assert!(
+        causes.mask as f64 > 0.99 * waited * run.wall.as_nanos() as f64,
+        "{causes:?}"
+    );
+    // The same where a scheduler keeps them there although it need not.
+    let text = spinners(9, "pinned", "slice_s = 0.002");
+    let (summary, _) = analysed(&text, "0-7", Tier::Bpf);
+    let causes = summary.waits.causes.unwrap();
+    assert_eq!((causes.mask, causes.scheduler), (0, 0), "{causes:?}");
+    assert!(causes.own > 0);
 }
 
 proptest! {

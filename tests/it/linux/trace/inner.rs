@@ -5,6 +5,8 @@
 //! the trace that the environment names and writes what it saw to a file.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
@@ -41,6 +43,8 @@ impl Order {
     /// Starts the trace by another command, such as one that gives up rights.
     pub(super) fn start_as(&self, wrapper: &[&str]) -> (Child, tempfile::NamedTempFile) {
         let answer = tempfile::NamedTempFile::new().unwrap();
+        let everybody = std::fs::Permissions::from_mode(0o666);
+        answer.as_file().set_permissions(everybody).unwrap();
         let own = std::env::current_exe().unwrap();
         let own = own.to_str().unwrap();
         let name = concat!(module_path!(), "::trace_of_another_test");
@@ -76,7 +80,10 @@ fn trace_of_another_test() {
         Ok(answer) => answer,
         Err(error) => json!({"error": error.to_string()}),
     };
-    std::fs::write(std::env::var_os(ANSWER).unwrap(), answer.to_string()).unwrap();
+    // Opened, not made: the file may belong to another user.
+    let path = std::env::var_os(ANSWER).unwrap();
+    let mut file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    file.write_all(answer.to_string().as_bytes()).unwrap();
 }
 
 fn trace(order: &Value) -> Result<Value, MachineError> {

@@ -2,7 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-const SLOTS: u64 = 64;
+const SLOT_COUNT: usize = 64;
+const SLOTS: u64 = SLOT_COUNT as u64;
 const SPARE: u64 = 16;
 
 /// A ring, and a writer that does what `sched.bpf.c` does.
@@ -16,7 +17,7 @@ impl Shared {
         let zeros = |count: usize| (0..count).map(|_| AtomicU64::new(0)).collect();
         Self {
             cursor: zeros(CURSOR_WORDS),
-            slots: zeros(SLOTS as usize * SLOT_WORDS),
+            slots: zeros(SLOT_COUNT * SLOT_WORDS),
         }
     }
 
@@ -39,7 +40,7 @@ impl Shared {
 
     fn write(&self, place: u64, words: [u64; 2]) {
         let phase = !(place / SLOTS) & 1;
-        let start = (place % SLOTS) as usize * SLOT_WORDS;
+        let start = usize::try_from(place % SLOTS).unwrap() * SLOT_WORDS;
         for (slot, word) in self.slots[start..].iter().zip(words) {
             slot.store(word << 1 | phase, Ordering::Relaxed);
         }
@@ -203,7 +204,7 @@ proptest! {
         for (burst, has_names) in bursts {
             for _ in 0..burst {
                 written += 1;
-                let more = (has_names && written % 3 == 0).then_some([0, 0]);
+                let more = (has_names && written.is_multiple_of(3)).then_some([0, 0]);
                 let kind = if more.is_some() { 4 } else { 1 };
                 shared.note(written, packed(kind, 0, 1, 0), more);
             }
@@ -223,7 +224,7 @@ proptest! {
     /// Whatever stands in the memory, reading ends and does not panic.
     #[test]
     fn nonsense_is_read_to_its_end(
-        words in prop::collection::vec(any::<u64>(), SLOTS as usize * SLOT_WORDS),
+        words in prop::collection::vec(any::<u64>(), SLOT_COUNT * SLOT_WORDS),
         head in any::<u64>(),
     ) {
         let shared = Shared::new();
