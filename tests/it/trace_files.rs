@@ -277,6 +277,12 @@ fn files_that_cannot_be_used_are_told_in_one_line() {
         std::fs::write(&path, content).unwrap();
         check_refused(&path, &[], part);
     }
+}
+
+/// The same for what is no file, and for arguments that go with a good one.
+#[test]
+fn places_and_options_that_cannot_be_used_are_told_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
     check_refused(folder.path(), &[], "it is a directory");
     check_refused(&folder.path().join("nowhere"), &[], "No such file");
     check_refused(
@@ -285,7 +291,7 @@ fn files_that_cannot_be_used_are_told_in_one_line() {
         "no file that can be read twice",
     );
     let good = folder.path().join("good");
-    std::fs::write(&good, &own).unwrap();
+    std::fs::write(&good, file("own.data")).unwrap();
     check_refused(&good, &["--pid", "4"], "process 4 is not in it");
     check_refused(
         &good,
