@@ -81,7 +81,9 @@ impl Trace {
 }
 
 /// What `perf script` and `grep` count: all switches, those of the two
-/// threads of `perf bench sched pipe`, wake-ups.
+/// threads of `perf bench sched pipe`, wake-ups. Of `wide.data` three more than
+/// there are records of leaving: see `switches_chain`; of `own.data` two more,
+/// for threads that end have no record of leaving.
 #[test]
 fn everything_in_a_trace_is_read() {
     // (file, switches, those of sched-pipe, wake-ups, all CPUs)
@@ -90,8 +92,8 @@ fn everything_in_a_trace_is_read() {
         ("all.data", 308, 201, 161, true),
         ("pipe.data", 281, 201, 223, true),
         ("task.data", 203, 200, 0, false),
-        ("wide.data", 646, 202, 0, true),
-        ("own.data", 204, 202, 0, false),
+        ("wide.data", 649, 203, 0, true),
+        ("own.data", 206, 204, 0, false),
         ("plain.txt", 205, 123, 146, true),
         ("tgid.txt", 205, 123, 146, true),
         ("latency.txt", 205, 123, 146, true),
@@ -136,27 +138,28 @@ fn layouts_of_ftrace_say_the_same() {
     }
 }
 
-/// Whoever leaves a CPU came to it before, but for what perf could not see.
+/// Whoever leaves a CPU came to it before. The kernel that these were made on
+/// left out a few switches from threads of its own; where half of them is
+/// there, as in `wide.data`, they are put together from it.
 #[test]
 fn switches_chain() {
-    for name in [
-        "sched.data",
-        "all.data",
-        "pipe.data",
-        "wide.data",
-        "plain.txt",
+    for (name, left_out) in [
+        ("sched.data", 0),
+        ("all.data", 0),
+        ("pipe.data", 1),
+        ("wide.data", 0),
+        ("plain.txt", 0),
     ] {
         let read = read(&file(name), Whom::Default).unwrap();
         let mut running: BTreeMap<u32, Tid> = BTreeMap::new();
+        let mut broken = 0;
         for event in &read.events {
             if let What::Switch { prev, next, .. } = event.what {
                 let before = running.insert(event.cpu, next);
-                assert!(
-                    before.is_none_or(|before| before == prev),
-                    "{name}: {event:?}"
-                );
+                broken += usize::from(before.is_some_and(|before| before != prev));
             }
         }
+        assert_eq!(broken, left_out, "{name}");
     }
 }
 
@@ -274,6 +277,12 @@ fn files_that_cannot_be_used_are_told_in_one_line() {
         std::fs::write(&path, content).unwrap();
         check_refused(&path, &[], part);
     }
+}
+
+/// The same for what is no file, and for arguments that go with a good one.
+#[test]
+fn places_and_options_that_cannot_be_used_are_told_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
     check_refused(folder.path(), &[], "it is a directory");
     check_refused(&folder.path().join("nowhere"), &[], "No such file");
     check_refused(
@@ -282,7 +291,7 @@ fn files_that_cannot_be_used_are_told_in_one_line() {
         "no file that can be read twice",
     );
     let good = folder.path().join("good");
-    std::fs::write(&good, &own).unwrap();
+    std::fs::write(&good, file("own.data")).unwrap();
     check_refused(&good, &["--pid", "4"], "process 4 is not in it");
     check_refused(
         &good,
@@ -328,12 +337,12 @@ fn check_refused(path: &Path, options: &[&str], part: &str) {
 fn files_may_end_anywhere() {
     for name in ["own.data", "wide.data", "pipe.data", "plain.txt"] {
         let content = file(name);
-        let all = read(&content, Whom::Default).unwrap().events.len();
+        let all = read(&content, Whom::Default).unwrap().switches();
         let mut some = 0;
         for end in (0..content.len()).step_by(997) {
             match read(&content[..end], Whom::Default) {
                 Ok(read) => {
-                    assert!(read.events.len() <= all);
+                    assert!(read.switches() <= all, "{name} {end}");
                     some += 1;
                 }
                 Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),

@@ -210,7 +210,10 @@ impl<W: Write> TracePerfetto<W> {
         tree.message(1, &told);
         told.clear();
         told.signed(1, thread.into());
-        told.text(2, self.names.of(thread));
+        let name = self.names.of(thread);
+        if !name.is_empty() {
+            told.text(2, name);
+        }
         told.signed(3, process.into());
         tree.message(2, &told);
         self.flush_bundle()?;

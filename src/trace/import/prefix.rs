@@ -3,13 +3,13 @@
 //!
 //! Tools filter by process and CPU, and files do not say so reliably. Where
 //! all is recorded, each switch of a CPU leaves the thread that the last one
-//! brought, and some CPU idles now and then. Who cannot show that is taken for
-//! a part, of which nothing is told about idle CPUs.
+//! brought. Where that does not hold, or the tool looked at one command only,
+//! nothing is told about idle CPUs and other programs.
 
 use std::collections::HashMap;
 
 use super::told::{Told, What};
-use crate::trace::{IDLE, Scope, Tid};
+use crate::trace::{Scope, Tid};
 
 /// What was seen so far.
 #[derive(Debug, Clone, Default)]
@@ -17,7 +17,6 @@ pub(super) struct Prefix {
     switches: u64,
     /// Switches from a thread that had not come.
     broken: u64,
-    has_idle: bool,
     /// Half switches, of perf's records of single threads.
     halves: u64,
     wakeups: u64,
@@ -34,7 +33,6 @@ impl Prefix {
         match told.what {
             What::Switch { prev, next, .. } => {
                 self.switches += 1;
-                self.has_idle |= prev.thread == IDLE;
                 let before = self.running.insert(told.cpu, next.thread);
                 let is_broken = before.is_some_and(|before| before != prev.thread);
                 self.broken += u64::from(is_broken);
@@ -48,12 +46,13 @@ impl Prefix {
         }
     }
 
-    /// What the events tell, as far as their beginning shows.
-    pub(super) fn scope(&self, says_all_cpus: bool) -> Scope {
+    /// What the events tell, as far as their beginning shows. `is_partial`: the
+    /// tool looked at a command's threads only.
+    pub(super) fn scope(&self, is_partial: bool) -> Scope {
         let is_chain = self.switches > 0 && self.broken * BROKEN <= self.switches;
         Scope {
             has_switches: self.switches + self.halves > 0,
-            has_all_cpus: is_chain && (self.has_idle || says_all_cpus),
+            has_all_cpus: is_chain && !is_partial,
             has_wakeups: self.wakeups + self.wakings > 0,
         }
     }
@@ -77,7 +76,7 @@ mod tests {
     use super::*;
     use crate::trace::Left;
 
-    fn scope(switches: &[(u32, Tid, Tid)], says_all: bool) -> Scope {
+    fn scope(switches: &[(u32, Tid, Tid)], is_partial: bool) -> Scope {
         let mut prefix = Prefix::default();
         let named = |thread| Named {
             thread,
@@ -95,19 +94,16 @@ mod tests {
                 },
             });
         }
-        prefix.scope(says_all)
+        prefix.scope(is_partial)
     }
 
     #[test]
     fn filtered_traces_are_told_from_whole_ones() {
         let whole = [(0, 1, 0), (1, 5, 6), (0, 0, 1), (1, 6, 5), (0, 1, 2)];
         assert!(scope(&whole, false).has_all_cpus);
+        assert!(!scope(&whole, true).has_all_cpus);
         let some = [(0, 1, 7), (0, 1, 8), (1, 1, 0), (1, 0, 1), (0, 1, 8)];
-        assert!(!scope(&some, true).has_all_cpus);
-        // Two threads that hand over to each other look whole but for idling.
-        let pair = [(0, 1, 2), (0, 2, 1), (0, 1, 2)];
-        assert!(!scope(&pair, false).has_all_cpus);
-        assert!(scope(&pair, true).has_all_cpus);
+        assert!(!scope(&some, false).has_all_cpus);
         assert!(!scope(&[], true).has_switches);
     }
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::told::{Comm, Named, Told, What};
 use super::{ImportError, Imported, Whom, prefix};
-use crate::trace::{Event, IDLE, Left, Scope, Tid, What as Happened};
+use crate::trace::{Event, IDLE, Left, Tid, What as Happened};
 
 /// Events handed over at once.
 const BATCH: usize = 1024;
@@ -21,9 +21,12 @@ const MOST_THREADS: usize = 1 << 20;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading {
     pub(super) whom: Whom,
-    pub(super) scope: Scope,
     /// Second halves of wake-ups are recorded; the first are left out.
     pub(super) has_wakeups: bool,
+    /// A thread that was said to end switches once more.
+    pub(super) has_last_switch: bool,
+    /// Switches say which one is a thread's last.
+    pub(super) has_ends: bool,
     /// The first program that is executed is the command, whatever the thread
     /// was called.
     pub(super) starts_command: bool,
@@ -172,7 +175,9 @@ impl<'a> Scribe<'a> {
         self.switches += 1;
         self.meet(told, prev);
         self.meet(told, next);
-        let has_ended = left == Left::Ended || self.face(prev.thread).is_ending;
+        // On its way out a thread may yet be pushed aside, and comes again.
+        let is_last = self.face(prev.thread).is_ending && left != Left::Preempted;
+        let has_ended = left == Left::Ended || is_last && !self.reading.has_ends;
         let is_thread = prev.thread != IDLE;
         let left = match has_ended && is_thread {
             true => Left::Ended,
@@ -269,9 +274,10 @@ impl<'a> Scribe<'a> {
 
     /// The kernel tells of an end before the thread's last switch, and a
     /// thread that is gone cannot switch: where switches are all there, the
-    /// end is told after it. Of half switches that last one is missing.
+    /// end is told after it. Where perf looked at single threads, that last one
+    /// is missing.
     fn exit(&mut self, told: &Told, thread: Tid) {
-        if self.reading.scope.has_all_cpus {
+        if self.reading.has_last_switch {
             self.face(thread).is_ending = true;
             return;
         }

@@ -222,7 +222,7 @@ mod tests {
     fn names_may_look_like_columns() {
         let told = Some((317, None, 1, 1_000_000_000));
         check(
-            " -1 [0] 1.0: e:-317     [001] d..2. 1.000000: e: a=1 b",
+            "  -1 [0] 1.0: e:-317     [001] d..2. 1.000000: e: a=1 b",
             told,
         );
         check(

@@ -81,8 +81,9 @@ impl<R: Read + Seek> Ftrace<R> {
     ) -> Result<Imported, ImportError> {
         let reading = Reading {
             whom,
-            scope: self.facts.scope,
             has_wakeups: self.prefix.has_wakeups(),
+            has_last_switch: true,
+            has_ends: true,
             starts_command: false,
         };
         let mut scribe = Scribe::new(reading, sink);

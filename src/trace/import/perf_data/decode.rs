@@ -149,6 +149,10 @@ impl Decoder {
         self.has_switch_tracepoint || self.attributes.has_switch_records()
     }
 
+    pub(super) const fn has_switch_tracepoint(&self) -> bool {
+        self.has_switch_tracepoint
+    }
+
     pub(super) fn notes(&self) -> Option<String> {
         let untold = self.lost_untimed.saturating_sub(self.lost);
         (untold > 0)

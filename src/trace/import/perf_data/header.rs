@@ -22,7 +22,6 @@ const FEATURE_BITS: usize = 256;
 const TRACING_DATA: usize = 1;
 const HOSTNAME: usize = 3;
 const NRCPUS: usize = 7;
-const CMDLINE: usize = 11;
 
 /// The header.
 #[derive(Debug, Clone)]
@@ -45,8 +44,6 @@ pub(super) struct Features {
     pub(super) host: Option<String>,
     /// CPUs that could be there, CPUs online.
     pub(super) cpus: Option<(u32, u32)>,
-    /// The command line of perf.
-    pub(super) command: Vec<String>,
     pub(super) formats: Vec<Format>,
 }
 
@@ -195,11 +192,6 @@ impl Header {
                 let both = bytes.u32().zip(bytes.u32());
                 self.features.cpus = both.filter(|(could, online)| online <= could);
             }
-            CMDLINE => {
-                let count = bytes.u32().unwrap_or(0);
-                let words = (0..count).map_while(|_| text(&mut bytes));
-                self.features.command = words.collect();
-            }
             _ => {}
         }
         Ok(())
@@ -215,17 +207,7 @@ impl Header {
     }
 }
 
-const WANTED: [usize; 4] = [TRACING_DATA, HOSTNAME, NRCPUS, CMDLINE];
-
-impl Features {
-    /// Does perf's command line ask for all CPUs?
-    pub(super) fn says_all_cpus(&self) -> bool {
-        let own = self.command.iter().take_while(|word| *word != "--");
-        let own: Vec<&str> = own.map(String::as_str).collect();
-        let is_sched = own.windows(2).any(|pair| pair == ["sched", "record"]);
-        is_sched || own.iter().any(|word| ["-a", "--all-cpus"].contains(word))
-    }
-}
+const WANTED: [usize; 3] = [TRACING_DATA, HOSTNAME, NRCPUS];
 
 /// What the header of a file says about places in it.
 struct Layout {

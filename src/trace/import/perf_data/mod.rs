@@ -39,7 +39,7 @@ impl<R: Read + Seek> PerfData<R> {
     pub(super) fn open(mut reader: R) -> Result<Self, ImportError> {
         let mut header = Header::read(&mut reader)?;
         let prefix = look(&mut reader, &mut header)?;
-        let scope = prefix.scope(header.features.says_all_cpus());
+        let scope = prefix.scope(header.attributes.start_command());
         let facts = Facts {
             format: "perf.data",
             scope,
@@ -65,9 +65,11 @@ impl<R: Read + Seek> PerfData<R> {
         sink: &mut dyn FnMut(&[Event]),
     ) -> Result<Imported, ImportError> {
         let starts_command = self.header.attributes.start_command();
+        let mut decoder = Decoder::new(&self.header)?;
         let reading = Reading {
             whom,
-            scope: self.facts.scope,
+            has_last_switch: self.facts.scope.has_all_cpus,
+            has_ends: decoder.has_switch_tracepoint(),
             has_wakeups: self.prefix.has_wakeups(),
             starts_command: starts_command && !self.prefix.has_command(),
         };
@@ -75,7 +77,6 @@ impl<R: Read + Seek> PerfData<R> {
         let mut rounds = Rounds::default();
         self.reader.seek(SeekFrom::Start(self.header.data.start))?;
         let mut records = Records::new(BufReader::new(&mut self.reader), &self.header);
-        let mut decoder = Decoder::new(&self.header)?;
         loop {
             match records.next(&mut decoder)? {
                 Next::Told(told) => rounds.push(told, &mut |told| scribe.tell(told)),
