@@ -33,10 +33,9 @@ fn stage() -> Stage {
 #[test]
 fn the_verdict_has_what_the_scheduler_did_beside_it() {
     let stage = stage();
-    let line =
-        format!("{LINE} --place os-default --place cpu:0,2 --place one-core --trace -- prog");
-    stage.snapshot("trace-compared", &line);
-    stage.succeed(&format!("{line} --export-markdown r.md"));
+    let line = format!("{LINE} --place os-default --place cpu:0,2 --place one-core --trace");
+    stage.snapshot("trace-compared", &format!("{line} -- prog"));
+    stage.succeed(&format!("{line} --export-markdown r.md -- prog"));
     super::check("trace-compared-markdown", &stage.read("r.md"));
 }
 

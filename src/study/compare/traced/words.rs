@@ -6,7 +6,6 @@
 use crate::record::{
     Arm, Comparison, ContrastRecord, MigrationCounts, SharingCauses, TraceFigures,
 };
-use crate::stats::verdict::count;
 
 /// Shares below this, per cent, are not worth a word.
 const WORTH_PERCENT: f64 = 1.0;
@@ -127,7 +126,7 @@ pub(super) fn beside(record: &Comparison) -> Option<String> {
         differ_in_share(
             one,
             other,
-            |figures| queued_percent(figures),
+            queued_percent,
             " of the time that threads of {} could have run they were queued",
         ),
     ]
