@@ -10,6 +10,11 @@ use super::timeline::Drawing;
 use super::{Analysis, Counts, Occupant};
 use crate::topology::CpuSet;
 
+/// A thread that was said to end and left its CPU so long ago is gone.
+const STAYS_AWAY_NS: u64 = 1_000_000_000;
+/// Threads that may be about to be gone, at most.
+const MOST_DYING: usize = 4_096;
+
 impl Analysis {
     pub(super) fn fork(&mut self, parent: Tid, child: Tid, process: Tid) {
         if let Some(old) = self.threads.slot(child) {
@@ -37,24 +42,53 @@ impl Analysis {
         }
     }
 
-    pub(super) fn exit(&mut self, thread: Tid) {
-        let Some(slot) = self.threads.slot(thread) else {
+    pub(super) fn exit(&mut self, tid: Tid) {
+        let Some(slot) = self.threads.slot(tid) else {
             return;
         };
         if let Some(thread) = self.threads.of_mut(slot) {
             // It is still on its CPU: the switch that follows ends it.
             thread.is_ending = true;
         }
-        if !self.scope.has_switches {
-            self.bury(slot);
+        match self.state_of(slot) {
+            _ if !self.scope.has_switches => self.bury(slot),
+            // A source of single threads has no record of the last leaving.
+            State::Running { cpu } if !self.scope.has_all_cpus => {
+                self.goes(cpu, tid, Left::Ended);
+            }
+            _ => {}
         }
     }
 
+    /// A thread that left its CPU for good is gone. One that is said to end
+    /// may be pushed aside or wait a few times more before its last switch;
+    /// where that one is not marked, it is gone when it stays away.
     pub(super) fn retire_if_ended(&mut self, slot: Option<usize>, left: Left) {
         let Some(slot) = slot else { return };
-        let is_ending = self.threads.of(slot).is_some_and(|t| t.is_ending);
-        if is_ending || left == Left::Ended {
+        if left == Left::Ended {
             self.bury(slot);
+            return;
+        }
+        if let Some(thread) = self.threads.of(slot).filter(|t| t.is_ending) {
+            let tid = thread.tid;
+            self.dying.push_back((self.now_ns, tid));
+            self.bury_the_dead();
+        }
+    }
+
+    fn bury_the_dead(&mut self) {
+        while let Some(&(left_ns, tid)) = self.dying.front() {
+            let is_due = self.now_ns.saturating_sub(left_ns) >= STAYS_AWAY_NS;
+            if !is_due && self.dying.len() <= MOST_DYING {
+                return;
+            }
+            self.dying.pop_front();
+            let slot = self.threads.slot(tid);
+            let is_away = |slot: &usize| !matches!(self.state_of(*slot), State::Running { .. });
+            let is_ending = |slot: &usize| self.threads.of(*slot).is_some_and(|t| t.is_ending);
+            if let Some(slot) = slot.filter(is_away).filter(is_ending) {
+                self.bury(slot);
+            }
         }
     }
 
@@ -125,6 +159,7 @@ impl Analysis {
         self.waits = Histogram::new();
         self.counts = Counts::default();
         self.totals = Totals::default();
+        self.dying.clear();
         self.from_ns = Some(now_ns);
         let moment = self.cores.moment(now_ns);
         for cpu in 0..self.seats.len() {

@@ -15,8 +15,10 @@ mod threads;
 mod timeline;
 mod waiting;
 
+use std::collections::VecDeque;
+
 use super::summary::{Causes, Summary};
-use super::{Event, Ground, Scope, What};
+use super::{Event, Ground, Scope, Tid, What};
 use crate::topology::{CpuSet, Topology};
 use histogram::Histogram;
 use queues::Queues;
@@ -87,6 +89,8 @@ pub struct Analysis {
     totals: closing::Totals,
     from_ns: Option<u64>,
     now_ns: u64,
+    /// Threads that were said to end, and when they left their CPU.
+    dying: VecDeque<(u64, Tid)>,
 }
 
 impl Analysis {
@@ -110,6 +114,7 @@ impl Analysis {
             totals: closing::Totals::default(),
             from_ns: None,
             now_ns: 0,
+            dying: VecDeque::new(),
             ground,
             scope,
         }
