@@ -194,6 +194,9 @@ pub(super) fn change(ratio: f64) -> String {
 
 /// A time with three digits that count: `1.23 s`, `66.4 ms`, `850 µs`.
 pub(super) fn seconds(value: f64) -> String {
+    if value == 0.0 {
+        return "0 s".to_owned();
+    }
     let (scaled, unit) = if value >= 1.0 {
         (value, "s")
     } else if value >= 1e-3 {

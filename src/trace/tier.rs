@@ -108,7 +108,7 @@ pub struct Availability {
 /// Why a tier cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// A clause such as "perf_event_paranoid is 2".
+    /// A clause such as "this process lacks `CAP_BPF`".
     pub reason: String,
     /// The exact command that would permit it; `None` where nothing would.
     pub remedy: Option<String>,

@@ -2,9 +2,9 @@
 //! keeping the waits.
 
 /// Classes per doubling: each is at most 1/32 wide, its middle within 1.6 %.
-const PER_DOUBLING: u64 = 32;
-const BITS: u32 = PER_DOUBLING.trailing_zeros();
-const CLASSES: usize = ((64 - BITS as usize) + 1) * PER_DOUBLING as usize;
+const PER_DOUBLING: u64 = 1 << BITS;
+const BITS: u32 = 5;
+const CLASSES: usize = (64 - BITS as usize + 1) << BITS;
 
 #[derive(Debug)]
 pub(super) struct Histogram {
