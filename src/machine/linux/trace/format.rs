@@ -132,7 +132,7 @@ impl Field {
     }
 }
 
-/// `pid_t prev_pid;	offset:24;	size:4;	signed:1;`
+/// `pid_t prev_pid; offset:24; size:4; signed:1;`, with tabs between.
 fn parse_field(declared: &str) -> Option<(String, Field)> {
     let mut parts = declared.split(';').map(str::trim);
     let name = parts.next()?.rsplit([' ', '\t', '*']).next()?;

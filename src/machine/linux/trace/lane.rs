@@ -10,14 +10,14 @@ use super::records::PerfRecord;
 use crate::trace::{Event, IDLE, Left, Tid, What};
 
 /// How switches are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Writing {
     /// `PERF_RECORD_SWITCH`.
     Own,
     /// `PERF_RECORD_SWITCH_CPU_WIDE`.
     Wide,
     /// Tracepoints with these fields.
-    Points(Points),
+    Points(Box<Points>),
 }
 
 /// Where the numbers of the scheduler's tracepoints stand.

@@ -203,7 +203,7 @@ fn tracepoints_are_told_by_their_states() {
         let raw = left(state);
         let records = [PerfRecord::Sample { raw: &raw }];
         let expected = [switch(7, expected, 8)];
-        check(Writing::Points(points()), &records, &expected);
+        check(Writing::Points(Box::new(points())), &records, &expected);
     }
 }
 
@@ -218,5 +218,5 @@ fn wakeups_have_a_target_and_damaged_samples_nothing() {
         thread: 9,
         target: 4,
     };
-    check(Writing::Points(points()), &records, &[expected]);
+    check(Writing::Points(Box::new(points())), &records, &[expected]);
 }

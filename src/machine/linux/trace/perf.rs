@@ -100,7 +100,7 @@ impl PerfSource {
             });
         }
         let mut source =
-            Self::open(&wish, extent, Writing::Own).map_err(|error| refused(&error))?;
+            Self::open(&wish, extent, &Writing::Own).map_err(|error| refused(&error))?;
         if let Target::Process(pid) = target {
             attach::attach_all(&mut source, pid, extent)?;
         }
@@ -118,7 +118,7 @@ impl PerfSource {
             on_exec: false,
             watermark_bytes: 0,
         };
-        let source = Self::open(&wish, extent, Writing::Wide)
+        let source = Self::open(&wish, extent, &Writing::Wide)
             .map_err(|error| permission::refusal(Attempt::Wide, &error))?;
         source.switch_on();
         Ok(source)
@@ -142,7 +142,8 @@ impl PerfSource {
             watermark_bytes: 0,
         };
         let refused = |error: io::Error| permission::refusal(Attempt::Points, &error);
-        let mut source = Self::open(&wish, extent, Writing::Points(points)).map_err(refused)?;
+        let mut source =
+            Self::open(&wish, extent, &Writing::Points(Box::new(points))).map_err(refused)?;
         source
             .open_wakeups(&formats, &wish, extent)
             .map_err(refused)?;
@@ -152,7 +153,7 @@ impl PerfSource {
 
     /// One event with a buffer on each CPU. Where the kernel grants less
     /// memory, all buffers are smaller, so that each CPU has its share.
-    fn open(wish: &Wish, extent: &Extent, writing: Writing) -> io::Result<Self> {
+    fn open(wish: &Wish, extent: &Extent, writing: &Writing) -> io::Result<Self> {
         let mut bytes = extent.bytes;
         let rings = loop {
             match open_rings(wish, &extent.cpus, bytes)? {
@@ -168,7 +169,7 @@ impl PerfSource {
             .iter()
             .map(|cpu| u32::try_from(cpu).unwrap_or(u32::MAX));
         let mut source = Self {
-            lanes: cpus.map(|cpu| Lane::new(cpu, writing)).collect(),
+            lanes: cpus.map(|cpu| Lane::new(cpu, writing.clone())).collect(),
             merger: Merger::new(rings.len()),
             rings,
             layout: RecordLayout {
