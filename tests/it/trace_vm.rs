@@ -24,34 +24,40 @@ const NEEDED: [(&str, &str); 7] = [
     ("zstd", "zstd"),
 ];
 
-/// Cases: name, where spinners may run, how many they are.
-const CASES: [(&str, &str, u32); 4] = [
+const TIERS: [&str; 5] = ["proc", "switch", "cpu-wide", "tracepoint", "bpf"];
+
+/// Tiers that do not see which CPUs idle.
+const POOR: [&str; 2] = ["proc", "switch"];
+
+/// Cases: name, where spinners may run, how many they are. Tiers that see the
+/// program alone are asked the second one only.
+const CASES: [(&str, &str, u32); 3] = [
     ("free", "cpu:0-7", 3),
     ("siblings", "cpu:0,1", 2),
-    ("package", "cpu:0-3", 4),
     ("full", "cpu:0-7", 8),
 ];
 
-/// In the guest: every case with every tier that can be had. Each record is a
-/// line, after one with its tier and case. The spinners are the shell's: a test
-/// build's own loops are slow under emulation.
+/// In the guest: cases with every tier that can be had. Each record is a line,
+/// after one with its tier and case.
 fn script() -> String {
     let mut text = String::from(
         "mount -t tracefs tracefs /sys/kernel/tracing\n\
          export PINWISE_STORE=none\n\
-         echo '@@ tiers'; \"$0\" -q --format json trace tiers --for 1ms || exit\n\
-         for tier in proc switch cpu-wide tracepoint bpf; do\n\
-         \"$0\" -q --format json trace --tier $tier -- busybox true >/dev/null 2>&1 || continue\n",
+         echo '@@ tiers'; \"$0\" -q --format json trace tiers --for 1ms || exit\n",
     );
-    for (name, place, threads) in CASES {
-        text.push_str(&format!(
-            "echo \"@@ $tier {name}\"\n\
-             \"$0\" -q --format json trace --tier $tier --place {place} -- busybox sh -c \
-             'for i in $(seq {threads}); do timeout 1 sh -c \"while :; do :; done\" & done; wait' \
-             || exit\n"
-        ));
+    for tier in TIERS {
+        for (name, place, threads) in CASES {
+            if POOR.contains(&tier) && name != "siblings" {
+                continue;
+            }
+            text.push_str(&format!(
+                "if [ {tier} != bpf ] || \"$0\" -q trace --tier bpf -- busybox true >/dev/null 2>&1\n\
+                 then echo \"@@ {tier} {name}\"\n\
+                 \"$0\" -q --format json trace --tier {tier} --place {place} -- \
+                 \"$0\" kernel pi --threads {threads} --seconds 600ms || exit\nfi\n"
+            ));
+        }
     }
-    text.push_str("done\n");
     text
 }
 
@@ -88,6 +94,10 @@ impl Judged {
         judged
     }
 
+    fn has(&self, tier: &str) -> bool {
+        self.records.iter().any(|(found, ..)| found == tier)
+    }
+
     #[track_caller]
     fn record(&self, tier: &str, case: &str) -> &Value {
         let found = self.records.iter().find(|(t, c, _)| t == tier && c == case);
@@ -108,7 +118,7 @@ fn obstacle() -> Option<String> {
 fn boot() -> Option<String> {
     let program = env!("CARGO_BIN_EXE_pinwise");
     let output = Command::new(support::root().join("tests/env/vm/run.sh"))
-        .args(["--timeout", "420", "--mem", "384", "--with", program])
+        .args(["--timeout", "600", "--mem", "384", "--with", program])
         .args(["8,sockets=2,cores=2,threads=2", "0-3;4-7"])
         .args(["busybox", "sh", "-c", &script()])
         .arg("pinwise")
@@ -133,18 +143,24 @@ fn a_real_scheduler_is_judged_by_every_tier() {
     }
     let Some(out) = boot() else { return };
     let judged = Judged::read(&out);
-    // The guest's root may do everything its kernel can.
+    // The guest's root may do everything that its kernel can.
     for tier in ["proc", "switch", "cpu-wide", "tracepoint"] {
-        for (case, _, threads) in CASES {
-            check_shape(judged.record(tier, case), tier, case, threads);
+        assert!(judged.has(tier), "{tier}: {}", judged.tiers);
+    }
+    for (tier, case, record) in &judged.records {
+        let (.., threads) = CASES.iter().find(|(name, ..)| name == case).unwrap();
+        check_shape(record, tier, case, *threads);
+    }
+    for tier in TIERS.iter().filter(|tier| judged.has(tier)) {
+        if POOR.contains(tier) {
+            let sharing = &judged.record(tier, "siblings")["avoidable_smt_sharing"];
+            assert!(sharing["percent"].is_null(), "{tier}: {sharing}");
+            assert!(sharing["note"].is_string(), "{tier}: {sharing}");
+        } else {
+            check_sharing(&judged, tier);
         }
     }
-    let rich = ["cpu-wide", "tracepoint", "bpf"];
-    let had = |tier: &&&str| judged.records.iter().any(|(t, ..)| t == **tier);
-    for tier in rich.iter().filter(had) {
-        check_sharing(&judged, tier);
-    }
-    if !rich.iter().any(|tier| *tier == "bpf" && had(&tier)) {
+    if !judged.has("bpf") {
         skipped(TEST, &format!("tier bpf in the guest: {}", judged.tiers));
     }
 }
@@ -155,40 +171,42 @@ fn check_shape(record: &Value, tier: &str, case: &str, threads: u32) {
     let told = || format!("{tier} {case}: {}", record["totals"]);
     assert_eq!(record["tier"], tier, "{}", told());
     assert_eq!(record["exit"], 0, "{}", told());
+    if tier == "proc" {
+        return; // Short lives are seen in part only.
+    }
     let cpu_s = record["totals"]["cpu_s"].as_f64().unwrap();
-    // A second each, and what starting takes under emulation.
-    let least = 0.5 * f64::from(threads);
+    // 600 ms each, and what starting takes under emulation.
+    let least = 0.3 * f64::from(threads);
     assert!(cpu_s > least, "{}", told());
     let seen = record["totals"]["threads"].as_u64().unwrap();
     assert!(seen >= u64::from(threads), "{}", told());
 }
 
-/// Avoidable sharing as known beforehand: nearly none of three that are free,
-/// nearly all of two on siblings and of four in a package, by the mask; none
-/// where all CPUs are taken, although all share.
+/// Avoidable sharing as known beforehand: little of three that are free; of two
+/// on siblings as much as idle cores have been heard of, by the mask; nearly
+/// none where all CPUs are taken, although all share.
 #[track_caller]
 fn check_sharing(judged: &Judged, tier: &str) {
     let sharing = |case: &str| {
         let sharing = &judged.record(tier, case)["avoidable_smt_sharing"];
         let figure = |value: &Value| {
-            value
-                .as_f64()
-                .unwrap_or_else(|| panic!("{tier} {case}: {sharing}"))
+            let found = value.as_f64();
+            found.unwrap_or_else(|| panic!("{tier} {case}: {sharing}"))
         };
-        let by = &sharing["by"];
         (
             figure(&sharing["percent"]),
             figure(&sharing["shared_percent"]),
-            figure(&by["mask_s"]) / figure(&sharing["seconds"]).max(1e-9),
+            figure(&sharing["by"]["mask_s"]) / figure(&sharing["seconds"]).max(1e-9),
         )
     };
-    let (percent, _, _) = sharing("free");
-    assert!(percent < 15.0, "{tier} free: {percent} %");
-    for case in ["siblings", "package"] {
-        let (percent, _, by_mask) = sharing(case);
-        assert!(percent > 70.0, "{tier} {case}: {percent} %");
-        assert!(by_mask > 0.9, "{tier} {case}: {by_mask} by the mask");
-    }
+    let (percent, ..) = sharing("free");
+    assert!(percent < 25.0, "{tier} free: {percent} %");
+    let (percent, shared, by_mask) = sharing("siblings");
+    assert!(shared > 70.0, "{tier} siblings: {shared} % shared");
+    // What a CPU does before its first event is not known, and in a quiet guest
+    // that may come late.
+    assert!(percent > 25.0, "{tier} siblings: {percent} %");
+    assert!(by_mask > 0.9, "{tier} siblings: {by_mask} by the mask");
     let (percent, shared, _) = sharing("full");
     assert!(shared > 60.0, "{tier} full: {shared} % shared");
     assert!(percent < 20.0, "{tier} full: {percent} %");
