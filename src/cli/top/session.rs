@@ -11,7 +11,7 @@ use super::screen::Screen;
 use super::{ROUND, Watch, Way, pinning, watch};
 use crate::cli::Exit;
 use crate::cli::terminal::Terminal;
-use crate::machine::linux::{Pins, thread_settings};
+use crate::machine::linux::{Pins, terminal_is_gone, thread_settings};
 use crate::machine::{Listener, Machine};
 use crate::record::TopRecord;
 use crate::report::top::{PromptKind, Size, View, hidden_cpu_rows, screen};
@@ -35,6 +35,8 @@ struct Session {
     last_ns: Option<u64>,
     failure: Option<io::Error>,
     has_left: bool,
+    /// Nobody can see the view any more.
+    is_gone: bool,
 }
 
 /// Shows frames until the user leaves.
@@ -60,6 +62,7 @@ pub(super) fn show(
         last_ns: None,
         failure: None,
         has_left: false,
+        is_gone: false,
     };
     let ended = watch(machine, ways, order, &mut session, Session::start);
     let Session {
@@ -117,6 +120,11 @@ impl Listener for Session {
             None => FIRST.min(self.view.interval),
             Some(_) => self.view.interval,
         };
+        // Reading keys of a terminal that was closed would never end.
+        self.is_gone |= terminal_is_gone();
+        if self.is_gone {
+            return false;
+        }
         let has_frame = since >= nanoseconds(interval) && self.take_frame(now_ns);
         match self.answer_keys() {
             Ok(has_keys) if has_frame || has_keys => self.draw(),
@@ -154,7 +162,7 @@ impl Session {
             true => Duration::ZERO,
             false => ROUND,
         };
-        while !self.has_left && event::poll(patience)? {
+        while !self.has_left && !terminal_is_gone() && event::poll(patience)? {
             has_input = true;
             patience = Duration::ZERO;
             match event::read()? {

@@ -392,6 +392,12 @@ fn inherited_environment() -> BTreeMap<String, CString> {
         .collect()
 }
 
+/// Has the terminal on standard input gone away?
+#[must_use]
+pub fn terminal_is_gone() -> bool {
+    sys::is_hung_up(libc::STDIN_FILENO)
+}
+
 /// CPU time of the machine at the start and the end of a wait; `None` where it
 /// is not told.
 #[must_use]

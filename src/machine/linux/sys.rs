@@ -287,6 +287,18 @@ pub(super) fn poll_all(descriptors: &[RawFd], timeout: Option<Duration>) -> Vec<
     polled.iter().map(|entry| entry.revents != 0).collect()
 }
 
+/// Has the other side of this descriptor gone for good?
+pub(super) fn is_hung_up(descriptor: RawFd) -> bool {
+    let mut polled = libc::pollfd {
+        fd: descriptor,
+        events: 0,
+        revents: 0,
+    };
+    // SAFETY: one entry, which outlives the call, as said.
+    let ready = unsafe { libc::poll(&raw mut polled, 1, 0) };
+    ready > 0 && polled.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
+}
+
 /// Reads what a non-blocking descriptor has; 0 where nothing.
 pub(super) fn read_some(descriptor: &OwnedFd, buffer: &mut [u8]) -> usize {
     // SAFETY: the buffer is as long as said.

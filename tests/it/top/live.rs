@@ -195,6 +195,30 @@ fn signals_give_the_terminal_back() {
     }
 }
 
+/// It once read keys of a terminal that was no more, for ever.
+#[test]
+fn a_terminal_that_is_closed_ends_it() {
+    if !can_run("a_terminal_that_is_closed_ends_it") {
+        return;
+    }
+    for tier in ["proc", "switch"] {
+        let mut shown = Shown::start(&format!("--tier {tier} --pid {}", std::process::id()));
+        shown.wait_for("leave");
+        let pid = shown.pid();
+        // What made the terminal is killed outright: nobody sends a key.
+        shown.script.kill().unwrap();
+        shown.script.wait().unwrap();
+        let end = Instant::now() + PATIENCE;
+        while std::path::Path::new(&format!("/proc/{pid}")).exists() {
+            assert!(
+                Instant::now() < end,
+                "{tier}: it goes on without a terminal"
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
 /// Pins a spinning process by keys; returns it, its mask before, and pinwise.
 fn pinned(test: &str) -> Option<(Spinner, String, Shown)> {
     if !can_run(test) {
