@@ -80,8 +80,9 @@ fn switches_are_those_that_the_kernel_counts() {
         assert_close(number(&seen, "leavings"), truth, tier);
         let involuntary = number(&seen, "kernel_involuntary");
         assert_close(number(&seen, "preemptions"), involuntary, tier);
-        // Perf's tracepoints miss a switch of a kernel thread now and then.
-        assert!(number(&seen, "contradictions") <= truth / 1000, "{seen}");
+        // The kernel leaves out a switch of other threads now and then, more
+        // often where many begin and end: perf's own records lack them, too.
+        assert!(number(&seen, "contradictions") <= truth / 100, "{seen}");
         assert_eq!(seen["followed"].as_array().unwrap().len(), 2, "{seen}");
         assert_eq!(seen["names"], json!(["sched-pipe"]), "{seen}");
         assert_eq!(seen["ended"], 2, "{seen}");
