@@ -99,11 +99,15 @@ impl LinuxMachine {
         let mut watch = Watch::new(pid, started);
         let mut sampler = ThreadSampler::new(started, closely);
         let deadline = timeout.map(|timeout| started.saturating_add(timeout));
-        while self.reap_all(&mut watch) {
+        while self.show_and_reap(&mut watch, attendant) {
             let now = sys::monotonic();
             self.react(&mut watch, now, deadline)?;
             let wake = watch.next_wake(deadline, &sampler).min(attendant.next());
-            let stir = self.wait_until(wake, now, &mut watch, &attendant.descriptors());
+            let has_filled = self.wait_until(wake, now, &mut watch, &attendant.descriptors());
+            let stir = Stir {
+                has_filled,
+                has_ended: false,
+            };
             let goes_on = attendant.attend(sys::monotonic(), stir);
             if !goes_on && watch.cause.is_none() {
                 watch.cause = Some(Cause::TimedOut);
@@ -140,6 +144,18 @@ impl LinuxMachine {
             return Err(MachineError::Interrupted);
         }
         Ok(decode(watch.status.unwrap_or(0)))
+    }
+
+    /// Lets the attendant look at who has ended, and then takes them.
+    fn show_and_reap(&mut self, watch: &mut Watch, attendant: &mut dyn Attendant) -> bool {
+        if sys::has_ended_child() {
+            let stir = Stir {
+                has_filled: false,
+                has_ended: true,
+            };
+            attendant.attend(sys::monotonic(), stir);
+        }
+        self.reap_all(watch)
     }
 
     /// Takes all ended children; true while some of the tree are left.
@@ -190,15 +206,15 @@ impl LinuxMachine {
         Ok(())
     }
 
-    /// Sleeps until something happens, at most until `wake`; `others` are
-    /// somebody else's descriptors.
+    /// Sleeps until something happens, at most until `wake`; says whether one of
+    /// `others`, somebody else's descriptors, can be read.
     fn wait_until(
         &mut self,
         wake: Duration,
         now: Duration,
         watch: &mut Watch,
         others: &[RawFd],
-    ) -> Stir {
+    ) -> bool {
         let own = [
             self.signals.as_raw_fd(),
             self.streams.out.reading_end(),
@@ -212,10 +228,7 @@ impl LinuxMachine {
         if ready[0] && self.take_pending_interrupt() {
             watch.cause = Some(Cause::Interrupted);
         }
-        Stir {
-            has_filled: ready[own.len()..].contains(&true),
-            has_ended: ready[0],
-        }
+        ready[own.len()..].contains(&true)
     }
 }
 

@@ -156,6 +156,18 @@ pub(super) struct Reaped {
     pub(super) usage: libc::rusage,
 }
 
+/// Is there an ended child to be taken?
+pub(super) fn has_ended_child() -> bool {
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: the pointer is valid; the structure stays zero, of which all
+    // fields are valid, where no child has ended.
+    unsafe {
+        libc::waitid(libc::P_ALL, 0, info.as_mut_ptr(), options) == 0
+            && info.assume_init().si_pid() != 0
+    }
+}
+
 /// Takes one ended child if there is any. `Err` with `ECHILD`: no children.
 pub(super) fn reap() -> io::Result<Option<Reaped>> {
     let mut status = 0;

@@ -80,8 +80,9 @@ fn switches_are_those_that_the_kernel_counts() {
         assert_close(number(&seen, "leavings"), truth, tier);
         let involuntary = number(&seen, "kernel_involuntary");
         assert_close(number(&seen, "preemptions"), involuntary, tier);
-        // Perf's tracepoints miss a switch of a kernel thread now and then.
-        assert!(number(&seen, "contradictions") <= truth / 1000, "{seen}");
+        // The kernel leaves out a switch of other threads now and then, more
+        // often where many begin and end: perf's own records lack them, too.
+        assert!(number(&seen, "contradictions") <= truth / 100, "{seen}");
         assert_eq!(seen["followed"].as_array().unwrap().len(), 2, "{seen}");
         assert_eq!(seen["names"], json!(["sched-pipe"]), "{seen}");
         assert_eq!(seen["ended"], 2, "{seen}");
@@ -114,11 +115,12 @@ fn polling_tells_the_times_of_the_command() {
 fn where_wakeups_are_not_seen_the_kernel_is_asked() {
     let test = "where_wakeups_are_not_seen_the_kernel_is_asked";
     for tier in permitted(test, &["switch", "cpu-wide"]) {
-        let line = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
+        // Long enough for several looks, as one that ends between the record
+        // of its end and the look at it is not seen to its last moment.
+        let line = "i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done";
         let seen = Order(json!({"tier": tier, "command": ["sh", "-c", line]})).make();
         check_sound(&seen);
         let thread = seen["followed"][0].to_string();
-        // The last look is at the process that has ended and is still listed.
         let run_ns = number(&seen["runs"], &thread);
         assert!(run_ns > 1_000_000, "{seen}");
         assert!(number(&seen["waits"], &thread) < u64::MAX, "{seen}");

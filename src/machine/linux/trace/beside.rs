@@ -18,6 +18,8 @@ use crate::trace::{Event, Scope, Tid, What};
 const PAUSE: Duration = Duration::from_millis(100);
 /// A look may take this part of the time to the next.
 const SHARE: u32 = 50;
+/// … and where processes end all the time, this part.
+const SHARE_AT_MOST: u32 = 10;
 /// Threads that are looked at in one go.
 const MOST_AT_ONCE: usize = 256;
 /// Threads that are remembered at most.
@@ -36,6 +38,8 @@ pub(super) struct Beside {
     /// Where the last look stopped.
     cursor: Tid,
     next: Duration,
+    /// Whoever ends, not before this.
+    earliest: Duration,
     buffer: Vec<u8>,
 }
 
@@ -53,6 +57,7 @@ impl Beside {
             fresh: BTreeSet::new(),
             cursor: 0,
             next: Duration::ZERO,
+            earliest: Duration::ZERO,
             buffer: Vec::new(),
         }
     }
@@ -112,10 +117,11 @@ impl Beside {
         self.next
     }
 
-    /// Looks at the threads whose turn it is; `all`: at as many as are looked
-    /// at in one go, whosever turn it is.
+    /// Looks at the threads whose turn it is. `all`: even if it is nobody's
+    /// turn yet, unless a look was taken a moment ago.
     pub(super) fn look(&mut self, now: Duration, all: bool, tell: &mut dyn FnMut(What)) {
-        if now < self.next && !all {
+        let due = if all { self.earliest } else { self.next };
+        if now < due {
             return;
         }
         for thread in self.turn() {
@@ -135,6 +141,7 @@ impl Beside {
         }
         let took = sys::monotonic().saturating_sub(now);
         self.next = now + PAUSE.max(took * SHARE);
+        self.earliest = now + took * SHARE_AT_MOST;
     }
 
     /// New threads first, then the others in turns.

@@ -323,12 +323,14 @@ impl Attendant for Session<'_> {
         if stir.has_ended {
             self.source.alert();
         }
+        // Before the stream: it may hold the end of whom this is the last
+        // moment to look at.
+        self.look(now, stir.has_ended);
         let is_round = now >= self.next_round;
         let is_wanted = self.source.wake().is_some_and(|wake| now >= wake);
         if is_round || is_wanted || stir.has_filled || stir.has_ended {
             self.deliver(false);
         }
-        self.look(now, stir.has_ended);
         if !is_round {
             return true;
         }
