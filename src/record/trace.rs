@@ -292,6 +292,10 @@ pub struct LostRecord {
     /// Events that contradict what was known (a thread on two CPUs, one that
     /// leaves without having come); what followed counts again.
     pub contradictions: u64,
+    /// Online CPUs without a single event: whether they idled is not known,
+    /// and what follows from idle CPUs is a lower bound.
+    #[serde(default)]
+    pub silent_cpus: u64,
 }
 
 /// A thread.

@@ -66,6 +66,9 @@ pub fn tiers(records: &[TierRecord], palette: Palette) -> String {
 
 fn cost_of(record: &TierRecord) -> Option<String> {
     let cost = record.cost_ns_per_switch?;
+    if record.cost_low_ns.is_some_and(|low| low <= 0.0) {
+        return Some("A switch of a traced thread takes no measurably longer here.".to_owned());
+    }
     let range = record
         .cost_low_ns
         .zip(record.cost_high_ns)
@@ -105,6 +108,9 @@ fn made_by(record: &TraceRecord) -> String {
         (tier, words) => format!("Tier {tier}, {words}"),
     };
     let cost = record.cost.as_ref().map_or_else(String::new, |cost| {
+        if cost.ns_per_switch <= 0.0 {
+            return ": a switch takes no measurably longer here".to_owned();
+        }
         format!(
             ": a switch takes {:.0} ns more here, {} of the program's CPU time in all",
             cost.ns_per_switch,
@@ -254,7 +260,12 @@ fn sharing(record: &TraceRecord) -> String {
     };
     let avoidable = match (sharing.percent, sharing.seconds) {
         (Some(percent_of), Some(total)) => {
-            format!("; avoidable {} ({})", percent(percent_of), seconds(total))
+            let note = note.map_or_else(String::new, |note| format!("; {note}"));
+            format!(
+                "; avoidable {} ({}{note})",
+                percent(percent_of),
+                seconds(total)
+            )
         }
         _ => note.map_or_else(String::new, |note| format!(" ({note})")),
     };

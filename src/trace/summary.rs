@@ -183,6 +183,9 @@ pub struct Unknown {
     pub backwards: u64,
     /// Events that contradict what was known.
     pub contradictions: u64,
+    /// Online CPUs without a single event, where all CPUs are seen: whether
+    /// they idled is not known.
+    pub silent_cpus: u64,
 }
 
 /// A thread.

@@ -40,6 +40,9 @@ pub struct TraceArgs {
     /// [default: the richest that is permitted]
     #[arg(long, value_name = "TIER")]
     pub tier: Option<String>,
+    /// Do not measure beforehand what the tier costs (it takes half a second)
+    #[arg(long)]
+    pub no_cost: bool,
     /// Where the command runs
     #[arg(
         long,
@@ -81,9 +84,9 @@ pub enum TraceAction {
   pinwise trace import --pid 4711 trace.txt
   pinwise trace import --topology server.xml --export perfetto perf.data
 
-Takes perf.data with sched:sched_switch or switch records (perf sched record;
-perf record --switch-events), and ftrace's text (trace, trace_pipe, trace-cmd
-report). The machine is the one at hand unless --topology or --machine says
+Takes perf.data with sched:sched_switch (perf sched record) or switch records
+(perf record --sample-cpu --switch-events -e dummy), and ftrace's text (trace,
+trace_pipe, trace-cmd report). The machine is the one at hand unless --topology or --machine says
 otherwise.")]
     Import(TraceImportArgs),
     /// List the tiers, what stands in the way of each, and what each costs here
@@ -127,7 +130,8 @@ pub struct TraceImportArgs {
   pinwise top --pid 4711 --interval 500ms
   pinwise top --once
 
-Keys: q leave, s sort, f filter, p pin the chosen thread, arrows move, ? help.")]
+Keys: q leave, s sort, f filter, p pin the chosen thread, u undo that, P keep pins,
+arrows move, ? help. Pins are undone on leaving, however pinwise ends.")]
 pub struct TopArgs {
     /// Only this process and what it starts
     #[arg(long, value_name = "PID", value_parser = parse_whole::<i32>)]

@@ -151,7 +151,7 @@ fn of_command(
         },
         tier,
         limit: args.limit,
-        calibration: CALIBRATION,
+        calibration: calibration(args),
         tags: args.tags.clone(),
     };
     Ok(tracing::run(&plan, machine, sinks)?)
@@ -179,10 +179,18 @@ fn of_running(
         source,
         tier,
         limit: Some(args.limit.unwrap_or(USUAL)),
-        calibration: CALIBRATION,
+        calibration: calibration(args),
         tags: args.tags.clone(),
     };
     Ok(tracing::run(&plan, machine, sinks)?)
+}
+
+const fn calibration(args: &TraceArgs) -> Duration {
+    if args.no_cost {
+        Duration::ZERO
+    } else {
+        CALIBRATION
+    }
 }
 
 fn output(args: &TraceArgs) -> anyhow::Result<Output> {

@@ -14,23 +14,15 @@ use super::engine::PADDING;
 use super::outcome;
 use super::plan::{ArmPlan, Plan};
 use super::{Observer, Progress};
-use crate::machine::{Listener, Machine, MachineError, Request, Subject};
+use crate::machine::{Machine, MachineError, Request, Subject};
 use crate::record::{ArmTrace, Comparison, Finding, Severity, Stopped, TraceRecord, TraceSource};
 use crate::study::trace;
-use crate::trace::Event;
 use crate::workload::SuccessRule;
 
 /// With so many arms those that the screening dropped are traced as well.
 const FEW_ARMS: usize = 6;
 /// Stream of the seed, of its own so that no other draw depends on it.
 const STREAM: u64 = 2;
-
-/// Events go into the figures and nowhere else.
-struct Unheard;
-
-impl Listener for Unheard {
-    fn events(&mut self, _events: &[Event]) {}
-}
 
 /// Traces the arms and adds what came out.
 pub(super) fn add(
@@ -123,7 +115,7 @@ fn one(
         calibration: std::time::Duration::ZERO,
         tags: Vec::new(),
     };
-    let traced = trace::run(&order, machine, &mut Unheard);
+    let traced = trace::run(&order, machine, &mut trace::Unheard);
     if let Some(cleanup) = &arm.workload.cleanup {
         machine.run_helper("cleanup", cleanup)?;
     }

@@ -162,16 +162,17 @@ fn waits(summary: &Summary) -> WaitRecord {
 }
 
 fn sharing(summary: &Summary, has_smt: bool, scope: Scope) -> SmtSharingRecord {
+    let silent = summary.unknown.silent_cpus;
     let note = if !has_smt {
-        Some("cores have one CPU each, as the system reports them")
+        Some("cores have one CPU each, as the system reports them".to_owned())
     } else if !scope.has_switches {
-        Some("polling does not see who runs beside whom")
+        Some("polling does not see who runs beside whom".to_owned())
     } else if !scope.has_all_cpus {
-        Some(
-            "only the program's own threads are seen: a lower bound, and whether cores idled is not known",
-        )
+        Some("only the program's own threads are seen: a lower bound, and whether cores idled is not known".to_owned())
     } else {
-        None
+        (silent > 0).then(|| {
+            format!("{silent} CPUs had no event, so that nobody knows whether they idled: what was avoidable is a lower bound")
+        })
     };
     let cpu_s = seconds(summary.cpu_ns);
     let shared_s = summary.sharing.map(|sharing| seconds(sharing.shared));
@@ -187,7 +188,7 @@ fn sharing(summary: &Summary, has_smt: bool, scope: Scope) -> SmtSharingRecord {
             mask_s: seconds(causes.mask),
             other_processes_s: seconds(causes.others),
         }),
-        note: note.map(str::to_owned),
+        note,
     }
 }
 
@@ -220,6 +221,7 @@ fn lost(summary: &Summary) -> LostRecord {
         seconds: seconds(unknown.lost_ns),
         backwards: unknown.backwards,
         contradictions: unknown.contradictions,
+        silent_cpus: unknown.silent_cpus,
     }
 }
 

@@ -5,13 +5,14 @@ use super::super::summary::{
 };
 use super::super::{Left, Migrations};
 use super::threads::State;
-use super::{Analysis, Seat};
+use super::{Analysis, Occupant, Seat};
 
 pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summary {
     let (first, last) = span_ns.unwrap_or((analysis.now_ns, analysis.now_ns));
     let from_ns = analysis.from_ns.unwrap_or(first);
     analysis.now_ns = analysis.now_ns.max(last);
     let to_ns = analysis.now_ns.max(from_ns);
+    let silent_cpus = analysis.silent_cpus();
     analysis.close_open();
     let (followed, processes) = analysis.threads.counts();
     let scope = analysis.scope;
@@ -54,6 +55,7 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
             lost_ns: counts.lost_ns,
             backwards: counts.backwards,
             contradictions: counts.contradictions,
+            silent_cpus,
         },
         by_thread,
         threads_left_out: left_out,
@@ -95,6 +97,18 @@ impl Analysis {
             }
         }
         self.cores.advance(self.now_ns);
+    }
+
+    fn silent_cpus(&self) -> u64 {
+        if !self.scope.has_all_cpus {
+            return 0;
+        }
+        let online = self.ground.online().iter();
+        let is_silent = |cpu: &usize| {
+            let seat = self.seats.get(*cpu);
+            seat.is_none_or(|seat| seat.is_fresh && seat.occupant == Occupant::Unknown)
+        };
+        online.filter(is_silent).count() as u64
     }
 
     fn waits_so_far(&self) -> Waits {

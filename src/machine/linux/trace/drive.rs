@@ -14,6 +14,7 @@ use super::super::{LinuxMachine, sys};
 use super::beside::Beside;
 use super::{Source, Target, nanoseconds, open, threads};
 use crate::machine::{Listener, MachineError, Request, Run, Subject, TraceOrder, Traced};
+use crate::topology::CpuSet;
 use crate::trace::{Event, Refusal, Tid, Tier, What};
 
 /// Rounds are at least so long: shorter ones would only cost.
@@ -41,6 +42,9 @@ impl LinuxMachine {
         let cpu_before = sys::own_cpu_time();
         let chosen = choose(order.tier, target)?;
         let tier = chosen.tier;
+        if tier.scope().has_all_cpus {
+            visit_all_cpus();
+        }
         let mut session = Session::new(chosen, order, target, listener);
         let run = match order.subject {
             Subject::Command(request) => Some(self.trace_command(request, order, &mut session)?),
@@ -114,6 +118,18 @@ impl LinuxMachine {
             }
         }
     }
+}
+
+/// Runs on every allowed CPU for a moment. A CPU that idles may have no switch
+/// for seconds, and until its first one nobody knows what it does: this makes
+/// each have one before the trace begins.
+fn visit_all_cpus() {
+    let Ok(before) = sys::affinity() else { return };
+    for cpu in before.iter() {
+        // One that just went offline cannot be visited and runs nothing.
+        let _ = sys::set_affinity(&CpuSet::single(cpu));
+    }
+    let _ = sys::set_affinity(&before);
 }
 
 /// A source and how it was come by.
