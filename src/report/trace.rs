@@ -155,10 +155,10 @@ fn figures(record: &TraceRecord) -> Vec<(&'static str, String)> {
     let mut lines = vec![(
         "CPU time",
         format!(
-            "{}, {worth:.2} CPUs' worth; {} threads in {} processes",
+            "{}, {worth:.2} CPUs' worth; {} in {}",
             seconds(totals.cpu_s),
-            totals.threads,
-            totals.processes.max(1)
+            counted(totals.threads, "thread", "threads"),
+            counted(totals.processes.max(1), "process", "processes"),
         ),
     )];
     if let Some(switches) = totals.switches {
@@ -176,11 +176,16 @@ fn figures(record: &TraceRecord) -> Vec<(&'static str, String)> {
         figures
             .waits
             .because
+            .filter(|_| figures.waits.total_s.is_some_and(|total| total > 0.0))
             .map(|causes| ("  because", because(&causes))),
     );
     lines.push(("SMT sharing", sharing(record)));
     lines.extend(idle(record).map(|line| ("Idle beside", line)));
     lines
+}
+
+fn counted(count: u64, one: &str, more: &str) -> String {
+    format!("{} {}", grouped(count), if count == 1 { one } else { more })
 }
 
 fn moves(counted: &MigrationCounts) -> String {
@@ -205,6 +210,9 @@ fn moves(counted: &MigrationCounts) -> String {
 
 fn waits(record: &TraceRecord) -> Option<String> {
     let waits = &record.figures.waits;
+    if waits.total_s == Some(0.0) {
+        return Some("never".to_owned());
+    }
     let total = match (waits.total_s, waits.after_preemption_s) {
         (Some(total), _) => seconds(total),
         (None, Some(after)) => format!(

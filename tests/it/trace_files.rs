@@ -3,23 +3,13 @@
 //! told in one line.
 
 use std::collections::BTreeMap;
-use std::io::{Cursor, Read};
+use std::io::Cursor;
 use std::path::Path;
 
 use pinwise::trace::import::{Facts, Import, ImportError, Imported, Whom};
 use pinwise::trace::{Event, Left, Tid, What};
 
-use crate::support::{has_program, pinwise, root, run, skipped, texts};
-
-/// The content of a file of `tests/data/traces`.
-fn file(name: &str) -> Vec<u8> {
-    let path = root().join(format!("tests/data/traces/{name}.xz"));
-    let packed = std::fs::File::open(path).unwrap();
-    let mut content = Vec::new();
-    let mut reader = lzma_rust2::XzReader::new(packed, true);
-    reader.read_to_end(&mut content).unwrap();
-    content
-}
+use crate::support::{has_program, pinwise, recorded_trace as file, run, skipped, texts};
 
 struct Trace {
     facts: Facts,

@@ -6,7 +6,7 @@
 //! add what the script asked for, and that nothing else ran in the guest.
 //! `trace_vm.rs` boots such a machine where there is QEMU.
 
-use std::io::{Cursor, Read};
+use std::io::Cursor;
 
 use pinwise::topology::{CpuSet, Topology};
 use pinwise::trace::import::{Import, Whom};
@@ -15,12 +15,8 @@ use pinwise::trace::{Analysis, Event, IDLE, Left, Summary, Tid, What};
 use crate::support;
 
 fn text(name: &str) -> String {
-    let path = format!("tests/data/traces/2s2c2t-{name}.txt.xz");
-    let packed = std::fs::File::open(support::root().join(path)).unwrap();
-    let mut text = String::new();
-    let mut reader = lzma_rust2::XzReader::new(packed, true);
-    reader.read_to_string(&mut text).unwrap();
-    text
+    let content = support::recorded_trace(&format!("2s2c2t-{name}.txt"));
+    String::from_utf8(content).unwrap()
 }
 
 /// The process that was traced: the one that became pinwise.
