@@ -71,7 +71,15 @@ fn switches_are_those_that_the_kernel_counts() {
         return;
     };
     for tier in permitted(test, &WITH_SWITCHES) {
-        let seen = Order(json!({"tier": tier, "command": command})).make();
+        // A machine that is overloaded may lose records, and is told of it;
+        // one that always does is broken.
+        let order = || Order(json!({"tier": tier, "command": command})).make();
+        let mut seen = order();
+        for _ in 0..2 {
+            if seen["lost"] != 0 {
+                seen = order();
+            }
+        }
         check_sound(&seen);
         assert_eq!(seen["tier"], tier);
         assert_eq!(seen["lost"], 0, "{seen}");
