@@ -142,7 +142,7 @@ fn quick(line: &str) -> String {
     if line.starts_with("pinwise bench ") && !line.contains("--machine") {
         return format!("{line} --max-runs 1 --warmup 0 --work 1");
     }
-    if line.starts_with("pinwise trace ") || line.starts_with("pinwise top") {
+    if ["trace", "top"].contains(&line.split(' ').nth(1).unwrap_or_default()) {
         return quick_trace(line);
     }
     // An example of a file of one's own, and of CPUs that may not be here.
@@ -246,6 +246,8 @@ fn help_examples_run() {
         for line in examples.lines().take_while(|line| !line.trim().is_empty()) {
             // Ids in examples are somebody else's.
             let line = line.trim().replace("20261121-2132", "last");
+            // What another program does first was done already.
+            let line = line.split("; ").last().unwrap().to_owned();
             if line == "pinwise doctor" {
                 continue;
             }
