@@ -6,7 +6,7 @@
 //! test reads the source to make sure:
 //!
 //! ```text
-//! Core   topology workload stats placement spin record    no I/O, no clock
+//! Core   topology workload stats placement trace spin record   no I/O, no clock
 //! Edge   machine   store                                  the host, the disk
 //! Study  study                                            experiments
 //! Faces  report    cli                                    what people see
@@ -34,4 +34,5 @@ pub mod stats;
 pub mod store;
 pub mod study;
 pub mod topology;
+pub mod trace;
 pub mod workload;

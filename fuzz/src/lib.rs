@@ -3,12 +3,15 @@
 //! Nothing here is about how a text is written; only about the values that
 //! came out of it, and about what pinwise then shows of them.
 
+use std::io::Cursor;
 use std::path::Path;
 
 use pinwise::placement::{Placement, Realised};
 use pinwise::record::{TOPOLOGY_SCHEMA, TopologyRecord};
-use pinwise::report::{self, Palette};
+use pinwise::report::{self, Palette, TraceCsv, TracePerfetto};
 use pinwise::topology::{CpuSet, Level, Node, NodeKind, Topology};
+use pinwise::trace::import::{Import, ImportError, Whom};
+use pinwise::trace::{Event, What};
 use serde::{Serialize, de::DeserializeOwned};
 
 /// Larger machines are read, but not looked at from all sides: a target should
@@ -99,6 +102,46 @@ pub fn check_shown(text: &str) {
 pub fn through_json<T: Serialize + DeserializeOwned>(record: &T, schema: &'static str) -> T {
     let text = serde_json::to_string(record).expect("records are JSON");
     pinwise::record::read(&text, schema).expect("pinwise reads what it writes")
+}
+
+/// A trace is refused in one line, or becomes events: not more than its bytes
+/// could hold, harmless wherever they are written, and the same for everybody
+/// and for the first process in it.
+pub fn check_import(bytes: &[u8]) {
+    let mut csv = TraceCsv::new(Vec::new()).expect("memory");
+    let mut perfetto = TracePerfetto::new(std::io::sink());
+    let mut process = None;
+    let mut count = 0;
+    let read = Import::open(Cursor::new(bytes)).and_then(|import| {
+        assert!(!import.facts().format.is_empty());
+        import.read(Whom::Default, &mut |events| {
+            count += events.len();
+            csv.write(events).expect("memory");
+            perfetto.write(events).expect("nowhere");
+            process = process.or_else(|| events.iter().find_map(process_of));
+        })
+    });
+    // A record makes its event, names, processes, and an end.
+    assert!(count <= 8 * bytes.len());
+    match read {
+        Ok(imported) => imported.notes.iter().for_each(|note| check_shown(note)),
+        Err(error) => {
+            let told = error.to_string();
+            assert!(!told.is_empty() && !told.contains('\n'), "{told}");
+        }
+    }
+    if let Some(process) = process {
+        let again = Import::open(Cursor::new(bytes))
+            .and_then(|import| import.read(Whom::Process(process), &mut |_| {}));
+        assert!(!matches!(again, Err(ImportError::NoProcess(_))));
+    }
+}
+
+fn process_of(event: &Event) -> Option<i32> {
+    match event.what {
+        What::Known { process, .. } => Some(process),
+        _ => None,
+    }
 }
 
 /// A folder for files that a target must hand over by path; in memory where

@@ -7,6 +7,7 @@
 mod kernels;
 mod stored;
 mod topology;
+mod trace;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(super) use kernels::{BenchArgs, KernelArgs, RecipesArgs, ReproduceArgs, SplitChoice, Suite};
 pub(super) use stored::{ExportArgs, HistoryArgs, ShowArgs};
 pub(super) use topology::{TopologyAction, TopologyArgs};
+pub(super) use trace::{TopArgs, TopSort, TraceAction, TraceArgs, TraceImportArgs};
 
 use super::values::{parse_count, parse_duration, parse_margin, parse_share, parse_whole};
 
@@ -32,6 +34,7 @@ use super::values::{parse_count, parse_duration, parse_margin, parse_share, pars
   pinwise compare -- xz -T2 -k -c big.tar
   pinwise compare --place os-default --place one-core -- ./prog
   pinwise run --place one-per-core -- ./prog
+  pinwise trace -- ./prog
 
 Exit status: 0 done; 1 a gate failed (--fail-if-slower); 2 error, or a command
 failed; 3 undecided (--require-verdict); 130 interrupted.",
@@ -138,6 +141,10 @@ is changed.")]
     Compare(Box<CompareArgs>),
     /// Run a command once, placed; signals and exit status pass through
     Run(RunArgs),
+    /// Trace what the scheduler does with a program's threads
+    Trace(Box<TraceArgs>),
+    /// Watch threads on CPUs, live
+    Top(TopArgs),
     /// Compare the default with itself: this machine's noise floor
     Aa(Box<AaArgs>),
     /// Measure built-in workloads over threads and placements: scaling, SMT
@@ -357,6 +364,10 @@ pub struct CompareArgs {
     /// typical ratio is off by more than this
     #[arg(long, value_name = "SHARE", value_parser = parse_share, help_heading = "What is compared")]
     pub fail_if_slower: Option<f64>,
+    /// Then run every arm once more, traced, and say what the scheduler did
+    /// with it
+    #[arg(long, help_heading = "What is compared")]
+    pub trace: bool,
     /// Exit with status 3 if there is no verdict
     #[arg(long, help_heading = "What is compared")]
     pub require_verdict: bool,

@@ -9,7 +9,9 @@ use super::Exit;
 use super::args::{ExportArgs, Global, ResultArgs};
 use super::history::needed_store;
 use super::terminal::Terminal;
-use crate::record::{BENCH_SCHEMA, Bench, COMPARISON_SCHEMA, Comparison, TOPOLOGY_SCHEMA};
+use crate::record::{
+    BENCH_SCHEMA, Bench, COMPARISON_SCHEMA, Comparison, TOPOLOGY_SCHEMA, TRACE_SCHEMA, TraceRecord,
+};
 use crate::report;
 
 pub(super) fn stored(
@@ -30,6 +32,8 @@ pub(super) fn stored(
         format!("{}\n", stored.body)
     } else if stored.is_of(BENCH_SCHEMA) {
         form.render_bench(&stored.kept(BENCH_SCHEMA)?)?
+    } else if stored.is_of(TRACE_SCHEMA) {
+        form.render_trace(&stored.kept(TRACE_SCHEMA)?)?
     } else if stored.is_of(TOPOLOGY_SCHEMA) {
         bail!(
             "record {} is a machine, not an experiment: --json only (pinwise show {0} --format svg draws it)",
@@ -68,6 +72,16 @@ impl Form {
                 format!("{text}\n")
             }
         })
+    }
+
+    fn render_trace(self, record: &TraceRecord) -> anyhow::Result<String> {
+        match self {
+            Self::Json => Ok(format!("{}\n", serde_json::to_string(record)?)),
+            Self::Csv => Ok(report::trace_csv(record)?),
+            Self::Markdown | Self::Hyperfine => {
+                bail!("record {} is a trace: --json or --csv", record.id)
+            }
+        }
     }
 
     fn render_bench(self, record: &Bench) -> anyhow::Result<String> {

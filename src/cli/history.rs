@@ -6,7 +6,10 @@ use serde_json::json;
 use super::args::{Format, Global, HistoryArgs, ShowArgs};
 use super::terminal::Terminal;
 use super::{Exit, open_store};
-use crate::record::{BENCH_SCHEMA, Bench, REPRODUCTION_SCHEMA, Reproduction, TOPOLOGY_SCHEMA};
+use crate::record::{
+    BENCH_SCHEMA, Bench, REPRODUCTION_SCHEMA, Reproduction, TOPOLOGY_SCHEMA, TRACE_SCHEMA,
+    TraceRecord,
+};
 use crate::report::{self, Line};
 use crate::store::Store;
 
@@ -68,6 +71,10 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
     if stored.is_of(REPRODUCTION_SCHEMA) {
         let record: Reproduction = stored.kept(REPRODUCTION_SCHEMA)?;
         return print(&record, terminal, |r| report::reproduction(r, palette));
+    }
+    if stored.is_of(TRACE_SCHEMA) {
+        let record: TraceRecord = stored.kept(TRACE_SCHEMA)?;
+        return print(&record, terminal, |r| report::trace(r, palette));
     }
     let record = stored.comparison()?;
     print(&record, terminal, |r| report::comparison(r, palette))

@@ -17,7 +17,9 @@ mod progress;
 mod recipes;
 mod reproduce;
 mod terminal;
+mod top;
 mod topology;
+mod trace;
 mod values;
 mod watch;
 
@@ -101,6 +103,8 @@ fn dispatch(cli: Cli, terminal: &Terminal) -> anyhow::Result<Exit> {
         Command::Doctor => host::doctor(global, terminal),
         Command::Run(args) => host::run(global, &args, terminal),
         Command::Compare(args) => compare::compare(global, &args, terminal),
+        Command::Trace(args) => trace::trace(global, &args, terminal),
+        Command::Top(args) => top::top(global, &args, terminal),
         Command::Aa(args) => compare::aa(global, &args, terminal),
         Command::Bench(args) => bench::bench(global, &args, terminal),
         Command::Kernel(args) => kernel::kernel(global, &args, terminal),

@@ -83,6 +83,7 @@ pub(super) fn compare(
     Ok(Plan {
         known: found.into_iter().collect(),
         placebo: args.placebo.then(|| arms.len() - 1),
+        is_traced: args.trace,
         arms,
         baseline,
         unit: unit(args, recipe),

@@ -68,6 +68,9 @@ fn steps(fraction: f64) -> u64 {
 }
 
 fn message(progress: &Progress<'_>) -> String {
+    if progress.phase == "trace" {
+        return format!("tracing a run of {}", visible(progress.arm));
+    }
     let mut text = format!(
         "{} block {}: {}",
         progress.phase,

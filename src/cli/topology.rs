@@ -69,7 +69,7 @@ pub(super) fn show(
 }
 
 /// The machine named by `--machine`, without making it ready to run commands.
-fn of_machine(global: &Global) -> anyhow::Result<(Topology, Vec<Warning>)> {
+pub(super) fn of_machine(global: &Global) -> anyhow::Result<(Topology, Vec<Warning>)> {
     if global.machine == "local" {
         return Ok(linux::discover()?);
     }
@@ -78,14 +78,19 @@ fn of_machine(global: &Global) -> anyhow::Result<(Topology, Vec<Warning>)> {
 }
 
 pub(super) fn read_from(path: &Path) -> anyhow::Result<(Topology, Vec<Warning>)> {
+    read_named("--from", path)
+}
+
+/// Reads a machine from the file or folder that an argument names.
+pub(super) fn read_named(argument: &str, path: &Path) -> anyhow::Result<(Topology, Vec<Warning>)> {
     let text = match path.is_dir() {
         true => None,
         false => {
-            let named = || format!("--from {}", path.display());
+            let named = || format!("{argument} {}", path.display());
             Some(export::read_file(path).with_context(named)?)
         }
     };
-    read_machine("--from", path, text)
+    read_machine(argument, path, text)
 }
 
 /// Reads a machine that an argument names: from the folder at `path`, or from

@@ -8,14 +8,17 @@
 pub mod linux;
 pub mod probe;
 pub mod sim;
+pub mod trace;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 pub use probe::{Batches, Port, Probe, Stream};
+pub use trace::{Listener, Subject, TierCost, TraceOrder, Traced};
 
 use crate::placement::MemoryBinding;
 use crate::topology::{CpuSet, Topology, Warning};
+use crate::trace::{Availability, Tier};
 use crate::workload::{Command, Workload};
 
 /// A place where commands can be run.
@@ -72,6 +75,36 @@ pub trait Machine {
         batches: usize,
         limit: Duration,
     ) -> Result<Vec<Batches>, MachineError>;
+
+    /// The ways of tracing the scheduler, and what stands in the way of those
+    /// that cannot be had here.
+    fn tiers(&mut self) -> Vec<Availability>;
+
+    /// Traces the scheduler while a command runs, or a process that runs
+    /// already, or everything.
+    ///
+    /// # Errors
+    /// [`MachineError`] where the tier asked for cannot be had, the process is
+    /// gone, the command cannot be started, or the user interrupts a trace
+    /// without a limit of a command (a trace of a process ends by it).
+    fn trace(
+        &mut self,
+        order: &TraceOrder<'_>,
+        listener: &mut dyn Listener,
+    ) -> Result<Traced, MachineError>;
+
+    /// What tiers cost a switch, measured for about so long each, in turns
+    /// with untraced switches. Tiers that cannot be had are left out, and so
+    /// is everything on a machine where time is made up.
+    ///
+    /// # Errors
+    /// [`MachineError`] where threads cannot be started, or the user
+    /// interrupts.
+    fn tracing_cost(
+        &mut self,
+        tiers: &[Tier],
+        time: Duration,
+    ) -> Result<Vec<TierCost>, MachineError>;
 }
 
 /// What becomes of the command's output.
@@ -239,6 +272,24 @@ pub enum MachineError {
         /// The system's words.
         reason: String,
     },
+    /// A tier of tracing cannot be had.
+    #[error("tier {tier} cannot be had: {reason}{}", or_try(.remedy.as_deref()))]
+    Untraceable {
+        /// The tier.
+        tier: &'static str,
+        /// What stands in the way.
+        reason: String,
+        /// The command that would permit it.
+        remedy: Option<String>,
+    },
+    /// The process to be traced is not there, or no longer.
+    #[error("process {pid}: {reason}")]
+    Process {
+        /// Its id.
+        pid: i32,
+        /// What is wrong.
+        reason: String,
+    },
     /// A preparation or clean-up command failed.
     #[error("--{role} '{command}' failed: {reason}")]
     Helper {
@@ -263,6 +314,12 @@ pub enum MachineError {
     /// A simulated machine's description is wrong.
     #[error(transparent)]
     Description(#[from] sim::DescriptionError),
+}
+
+fn or_try(remedy: Option<&str>) -> String {
+    remedy
+        .map(|command| format!(" (permit it with: {command})"))
+        .unwrap_or_default()
 }
 
 fn in_parentheses(hint: Option<&str>) -> String {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::Finding;
 use super::topology::{CountsRecord, MachineRecord};
+use super::trace::TraceFigures;
 
 /// Schema of [`Comparison`].
 pub const COMPARISON_SCHEMA: &str = "pinwise.comparison/1";
@@ -166,6 +167,27 @@ pub struct Arm {
     pub eliminated: bool,
     /// Why its runs do not count, where they do not.
     pub invalid: Option<String>,
+    /// What the scheduler did with it in one more run, which was traced;
+    /// `null` where none was.
+    #[serde(default)]
+    pub trace: Option<ArmTrace>,
+}
+
+/// What the scheduler did with an arm in one traced run, which is none of its
+/// runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ArmTrace {
+    /// How it was traced, as in a trace's record.
+    pub tier: String,
+    /// From the first to the last moment of the trace, seconds.
+    pub elapsed_s: f64,
+    /// The figures in words, as a full sentence.
+    pub sentence: String,
+    /// What else should be known of it, as full sentences.
+    pub notes: Vec<String>,
+    /// The figures.
+    #[serde(flatten)]
+    pub figures: TraceFigures,
 }
 
 /// A placement and what it means on this machine.
@@ -382,6 +404,11 @@ pub struct VerdictRecord {
     /// one.
     #[serde(default)]
     pub steadiness: Option<String>,
+    /// What the scheduler did in one traced run each of the arms that the
+    /// verdict is about, in words; `null` without traces. It stands beside the
+    /// verdict and proves nothing.
+    #[serde(default)]
+    pub beside: Option<String>,
 }
 
 /// Why a comparison ended.

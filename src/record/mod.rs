@@ -14,15 +14,17 @@ mod measured;
 mod recipe;
 mod replay;
 mod reproduction;
+mod top;
 mod topology;
+mod trace;
 
 pub use bench::{
     BENCH_SCHEMA, Bench, BenchCell, BenchKernel, GroupScore, Question, SmtRecord, SmtState,
 };
 pub use comparison::{
-    Arm, COMPARISON_SCHEMA, Comparison, ContrastRecord, Estimate, HostRecord, MetricReading,
-    MetricRecord, Phase, PlacementRecord, PlanRecord, RunRecord, Spread, Stopped, TotalsRecord,
-    VerdictKind, VerdictRecord, WorkloadRecord,
+    Arm, ArmTrace, COMPARISON_SCHEMA, Comparison, ContrastRecord, Estimate, HostRecord,
+    MetricReading, MetricRecord, Phase, PlacementRecord, PlanRecord, RunRecord, Spread, Stopped,
+    TotalsRecord, VerdictKind, VerdictRecord, WorkloadRecord,
 };
 pub use diff::{Difference, TOPOLOGY_DIFF_SCHEMA, TopologyDiff};
 pub use finding::{DOCTOR_SCHEMA, Doctor, Finding, Severity};
@@ -39,9 +41,17 @@ pub use reproduction::{
     ClaimCounts, ClaimRecord, ClaimVerdict, ExperimentRecord, REPRODUCTION_SCHEMA, ReportRecord,
     Reproduction,
 };
+pub use top::{Busiest, MoveRates, TOP_SCHEMA, TopCpu, TopRecord, TopSharing, TopThread, UsedCpu};
 pub use topology::{
     CacheRecord, CountsRecord, CpuRecord, KindRecord, MachineRecord, NodeRecord, QuotaRecord,
     RestrictionRecord, TOPOLOGY_SCHEMA, TopologyRecord,
+};
+
+pub use trace::{
+    CoreTimeRecord, CpuSpans, CpuTimeRecord, IdleWaitingRecord, LostRecord, MigrationCounts,
+    SharingCauses, SliceRecord, SmtSharingRecord, TRACE_SCHEMA, ThreadCpu, ThreadRecord,
+    TierRecord, TimelineRecord, TraceCost, TraceFigures, TraceRecord, TraceSource, TraceTotals,
+    WaitCauses, WaitRecord,
 };
 
 /// A record that is stored whole, and what its line of the history says.

@@ -109,6 +109,13 @@ fn any_arm() -> impl Strategy<Value = Arm> {
             }),
             eliminated: runs.is_empty(),
             invalid: texts.get(3).cloned(),
+            trace: figure.map(|value| ArmTrace {
+                tier: name.clone(),
+                elapsed_s: value,
+                sentence: name.clone(),
+                notes: texts.clone(),
+                figures: any_figures(value),
+            }),
             name,
             other_runs,
             runs,
@@ -154,6 +161,7 @@ fn any_comparison() -> impl Strategy<Value = Comparison> {
                     advice: advice.clone(),
                     condition: String::new(),
                     steadiness: Some(sentence.clone()),
+                    beside: Some(sentence.clone()),
                 },
                 findings: vec![
                     Finding::new("drift", Severity::Warning, sentence, advice)
@@ -170,6 +178,25 @@ fn any_comparison() -> impl Strategy<Value = Comparison> {
             }
         },
     )
+}
+
+/// Figures of a trace, some of them unknown.
+pub(crate) fn any_figures(value: f64) -> TraceFigures {
+    TraceFigures {
+        totals: TraceTotals {
+            threads: 2,
+            switches: Some(7),
+            cpu_s: value,
+            ..TraceTotals::default()
+        },
+        waits: WaitRecord {
+            total_s: Some(value),
+            ..WaitRecord::default()
+        },
+        avoidable_smt_sharing: SmtSharingRecord::default(),
+        idle_while_waiting: IdleWaitingRecord::default(),
+        lost: LostRecord::default(),
+    }
 }
 
 fn any_host(name: &str) -> HostRecord {
@@ -231,6 +258,18 @@ proptest! {
         let text = serde_json::to_string(&record).unwrap();
         let again: Comparison = read(&text, COMPARISON_SCHEMA).unwrap();
         prop_assert_eq!(again, record);
+    }
+
+    #[test]
+    fn records_of_before_there_were_traces_are_read(record in any_comparison()) {
+        let mut value = serde_json::to_value(&record).unwrap();
+        value["verdict"].as_object_mut().unwrap().remove("beside");
+        for arm in value["arms"].as_array_mut().unwrap() {
+            arm.as_object_mut().unwrap().remove("trace");
+        }
+        let again: Comparison = read(&value.to_string(), COMPARISON_SCHEMA).unwrap();
+        prop_assert!(again.arms.iter().all(|arm| arm.trace.is_none()));
+        prop_assert_eq!(again.verdict.beside, None);
     }
 
     #[test]

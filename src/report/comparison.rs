@@ -1,11 +1,14 @@
 //! A comparison as text: what ran, how it compares, what to do, what to beware.
 
+mod traced;
+
 use super::style::{self, Palette, paragraph, quantity, shortened, table};
 use crate::record::{
     Arm, Comparison, ContrastRecord, Finding, HostRecord, Severity, Stopped, VerdictKind,
 };
 use crate::stats::verdict::{count, duration};
 use std::time::Duration;
+pub(super) use traced::markdown as traced_markdown;
 
 /// Longest name in the table.
 const NAME_WIDTH: usize = 26;
@@ -23,6 +26,7 @@ pub fn comparison(record: &Comparison, palette: Palette) -> String {
         text.push('\n');
         text.push_str(&contrasts(record));
     }
+    text.push_str(&traced::traced(record, palette));
     text.push_str(&findings(&record.findings, palette));
     text.push('\n');
     text.push_str(&palette.faint(&method(record)));
@@ -147,10 +151,11 @@ fn verdict(record: &Comparison, palette: Palette) -> String {
         text.push_str(&advice(&record.verdict.advice));
         text.push('\n');
     }
-    if let Some(steadiness) = &record.verdict.steadiness {
+    let further = [&record.verdict.steadiness, &record.verdict.beside];
+    for sentence in further.into_iter().flatten() {
         text.push_str(&format!(
             "{}\n",
-            paragraph("", "", &style::visible(steadiness))
+            paragraph("", "", &style::visible(sentence))
         ));
     }
     text

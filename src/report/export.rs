@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::comparison::verdict_word;
+use super::comparison::{traced_markdown, verdict_word};
 use super::style::{quantity, visible};
 use crate::record::{Comparison, RunRecord};
 
@@ -120,6 +120,10 @@ pub fn markdown(record: &Comparison) -> String {
         ));
     }
     text.push_str(&format!("\n{}\n", visible(&record.verdict.sentence)));
+    if let Some(beside) = &record.verdict.beside {
+        text.push_str(&format!("\n{}\n", visible(beside)));
+    }
+    text.push_str(&traced_markdown(record));
     text
 }
 

@@ -21,7 +21,11 @@ mod recipes;
 mod reproduction;
 mod style;
 mod svg;
+pub mod top;
 mod topology;
+mod trace;
+mod trace_csv;
+mod trace_events;
 mod wiring;
 mod xml;
 
@@ -38,6 +42,9 @@ pub use reproduction::{ReportRow, reports, reproduction};
 pub use style::{Palette, visible};
 pub use svg::topology_svg;
 pub use topology::topology;
+pub use trace::{tiers, trace};
+pub use trace_csv::trace_csv;
+pub use trace_events::{TraceCsv, TracePerfetto};
 pub use wiring::replay;
 pub use xml::topology_xml;
 

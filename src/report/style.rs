@@ -7,8 +7,8 @@ use super::WIDTH;
 
 /// Backgrounds of a heat map, from cool to hot: green, sand, orange, red,
 /// purple of the 256-colour palette. Black reads well on all of them.
-const HEAT: [u8; 5] = [71, 186, 215, 203, 133];
-const BLACK: u8 = 16;
+pub(super) const HEAT: [u8; 5] = [71, 186, 215, 203, 133];
+pub(super) const BLACK: u8 = 16;
 
 /// The few ways in which text may stand out.
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,6 +21,12 @@ impl Palette {
     #[must_use]
     pub const fn new(is_colored: bool) -> Self {
         Self { is_colored }
+    }
+
+    /// Is there colour?
+    #[must_use]
+    pub const fn is_colored(self) -> bool {
+        self.is_colored
     }
 
     /// A heading or the verdict.
@@ -188,6 +194,9 @@ pub(super) fn change(ratio: f64) -> String {
 
 /// A time with three digits that count: `1.23 s`, `66.4 ms`, `850 µs`.
 pub(super) fn seconds(value: f64) -> String {
+    if value == 0.0 {
+        return "0 s".to_owned();
+    }
     let (scaled, unit) = if value >= 1.0 {
         (value, "s")
     } else if value >= 1e-3 {

@@ -6,3 +6,4 @@ pub mod doctor;
 pub mod noise;
 pub mod probe;
 pub mod reproduce;
+pub mod trace;

@@ -7,17 +7,28 @@ use std::path::{Path, PathBuf};
 use crate::support::root;
 
 /// What each module may use of the others.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("topology", &[]),
     ("workload", &[]),
     ("stats", &[]),
     ("placement", &["topology"]),
+    ("trace", &["topology"]),
     ("spin", &[]),
-    ("record", &["topology", "workload", "stats", "placement"]),
+    (
+        "record",
+        &["topology", "workload", "stats", "placement", "trace"],
+    ),
     ("kernels", &[]),
     (
         "machine",
-        &["topology", "workload", "stats", "placement", "kernels"],
+        &[
+            "topology",
+            "workload",
+            "stats",
+            "placement",
+            "trace",
+            "kernels",
+        ],
     ),
     ("store", &["record"]),
     (
@@ -27,6 +38,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
             "workload",
             "stats",
             "placement",
+            "trace",
             "spin",
             "record",
             "machine",
@@ -35,7 +47,14 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ),
     (
         "report",
-        &["topology", "workload", "stats", "placement", "record"],
+        &[
+            "topology",
+            "workload",
+            "stats",
+            "placement",
+            "trace",
+            "record",
+        ],
     ),
     (
         "cli",
@@ -44,6 +63,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
             "workload",
             "stats",
             "placement",
+            "trace",
             "record",
             "kernels",
             "machine",
@@ -55,11 +75,12 @@ const ARROWS: [(&str, &[&str]); 12] = [
 ];
 
 /// Modules that must not touch the world, and what would.
-const CORE: [&str; 7] = [
+const CORE: [&str; 8] = [
     "topology",
     "workload",
     "stats",
     "placement",
+    "trace",
     "spin",
     "record",
     "report",

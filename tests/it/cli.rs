@@ -13,6 +13,7 @@ use crate::support::{self, texts};
 
 mod bench;
 mod compare;
+mod compare_trace;
 mod exports;
 mod help;
 mod history;

@@ -12,5 +12,8 @@ mod killed;
 mod measured;
 mod placed;
 mod stored;
+mod trace;
+#[cfg(feature = "bpf")]
+mod trace_bpf;
 mod trial;
 mod workload;

@@ -25,4 +25,8 @@ mod measure;
 mod method;
 mod replay;
 mod support;
+mod top;
+mod trace_files;
+mod trace_kernels;
+mod trace_vm;
 mod wiring;

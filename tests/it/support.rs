@@ -70,3 +70,13 @@ pub(crate) fn has_program(name: &str) -> bool {
         .output()
         .is_ok_and(|output| output.status.success())
 }
+
+/// The content of a file of `tests/data/traces`.
+pub(crate) fn recorded_trace(name: &str) -> Vec<u8> {
+    let path = root().join(format!("tests/data/traces/{name}.xz"));
+    let packed = std::fs::File::open(path).unwrap();
+    let mut content = Vec::new();
+    let mut reader = lzma_rust2::XzReader::new(packed, true);
+    std::io::Read::read_to_end(&mut reader, &mut content).unwrap();
+    content
+}

@@ -4,8 +4,8 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::generated;
 use crate::programs::{cargo, find, step};
+use crate::{bpf, generated};
 
 /// Format, lints, tests, documents.
 pub(crate) fn check() -> Result<()> {
@@ -24,6 +24,7 @@ pub(crate) fn check() -> Result<()> {
     ]))?;
     step(cargo(&["test", "--workspace", "--locked"]).env("INSTA_UPDATE", "no"))?;
     generated::check()?;
+    bpf::check()?;
     step(cargo(&["doc", "--no-deps", "--locked", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings"))?;
     eprintln!("xtask: all checks passed; tests that could not run here are named above as SKIPPED");
     Ok(())

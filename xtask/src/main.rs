@@ -8,6 +8,7 @@
 )]
 
 mod bench;
+mod bpf;
 mod check;
 mod demo;
 mod generated;
@@ -24,10 +25,11 @@ Usage: cargo xtask COMMAND
   check             format, lints, all tests, generated documents: what CI runs
   bless             accept the output that tests saw as the one they expect
   gen [--check]     write docs/cli.md, man pages and completions (or check docs)
+  bpf [--check]     compile the BPF program of traces (or check the object)
   capture NAME      save this machine's topology as tests/data/machines/NAME
   bench [NAME…]     measure pinwise and its peers; writes docs/benchmarks.md
-                    (method, aa, harness, topology, pairs, memory, record,
-                    kill, build)";
+                    (method, aa, harness, topology, pairs, memory, tracing,
+                    record, kill, build)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -48,8 +50,12 @@ fn run(arguments: &[&str]) -> Result<()> {
         ["bless"] => check::bless(),
         ["gen"] => generated::write(),
         ["gen", "--check"] => generated::check(),
+        ["bpf"] => bpf::write(),
+        ["bpf", "--check"] => bpf::check(),
         ["capture", name] => generated::capture(name),
         ["bench", names @ ..] => bench::run(names),
+        // Not for people: see `bench::tracing`.
+        ["used", note, command @ ..] => bench::used(note, command),
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(())

@@ -93,6 +93,30 @@ impl Counters {
         }
     }
 
+    /// Closes all counters, so that what is started from now on has none;
+    /// returns which there were.
+    pub(super) fn set_aside(&mut self) -> Vec<Counted> {
+        let taken = [
+            (Counted::Migrations, self.migrations.take()),
+            (Counted::Cycles, self.cycles.take()),
+            (Counted::Instructions, self.instructions.take()),
+        ];
+        let open = taken.into_iter().filter(|(_, counter)| counter.is_some());
+        open.map(|(counted, _)| counted).collect()
+    }
+
+    /// Opens counters that were set aside.
+    pub(super) fn reopen(&mut self, aside: &[Counted]) {
+        for &counted in aside {
+            let counter = open(counted).ok();
+            match counted {
+                Counted::Migrations => self.migrations = counter,
+                Counted::Cycles => self.cycles = counter,
+                Counted::Instructions => self.instructions = counter,
+            }
+        }
+    }
+
     pub(super) fn totals(&self) -> Totals {
         Totals {
             migrations: self.migrations.as_ref().and_then(read),

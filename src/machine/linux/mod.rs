@@ -10,39 +10,48 @@ mod guardian;
 mod host;
 mod hypervisor;
 mod output;
+mod pins;
 mod probe;
+mod run;
 mod scratch;
 mod spawn;
 mod start;
 mod supervise;
 mod sys;
+mod trace;
 mod tree;
 mod usage;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 pub use capture::{CaptureReadError, capture_folder, capture_host};
 pub use host::{HostFacts, read_host_facts};
+pub use pins::{PinError, Pins, thread_settings};
 pub use probe::available_memory_bytes;
 pub use scratch::{Scratch, find_program};
 pub use start::execute;
+pub use trace::{FormatError, PerfRecord, PerfRecords, RecordLayout, TracepointFormat};
+pub use tree::process_name;
 
-use counters::{Counters, SHORT};
+use counters::Counters;
 use guardian::{Guardian, MARK};
 use output::Streams;
 use spawn::{Child, ChildPlan, Spawner};
 use start::{c_strings, locate, policy_mode, start_error};
+use supervise::Alone;
 use usage::{Meter, OwnPeak, Throttle};
 
-use super::{Batches, End, Machine, MachineError, Output, Probe, Request, Run, Usage};
+use super::{
+    Batches, End, Listener, Machine, MachineError, Output, Probe, Request, Run, TierCost,
+    TraceOrder, Traced, Usage,
+};
 use crate::placement::MemoryBinding;
 use crate::topology::{CpuSet, Topology, Warning};
+use crate::trace::{Availability, Tier};
 use crate::workload::{Command, Workload};
 
 /// Environment variable whose length varies from run to run.
@@ -216,72 +225,7 @@ impl Machine for LinuxMachine {
     }
 
     fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
-        if self.take_pending_interrupt() {
-            return Err(MachineError::Interrupted);
-        }
-        self.prober = None;
-        let workload = request.workload;
-        let input = open_input(workload)?;
-        let descriptors =
-            self.streams
-                .prepare(input, &request.output)
-                .map_err(|(path, error)| MachineError::System {
-                    action: format!("creating {}", path.display()),
-                    reason: error.to_string(),
-                })?;
-        let before = self.counters.totals();
-        let (child, started) = self.start(
-            &workload.command,
-            Some(workload),
-            request.environment_padding,
-            (request.cpus, request.memory),
-            descriptors.numbers,
-        )?;
-        let granted = child.granted.clone();
-        let ended = self.supervise(
-            child.pid,
-            started,
-            workload.timeout,
-            request.count_threads_closely,
-        );
-        self.guardian.command_ended();
-        let (output, stderr_tail) = self.streams.collect(&request.output, &descriptors);
-        let ended = ended?;
-        let counted = self.counters.totals().since(before);
-        // The first run decides for all: what is counted must not differ
-        // between the runs that are compared.
-        if !std::mem::replace(&mut self.has_run, true) && ended.wall < SHORT {
-            self.counters.give_up();
-        }
-        let throttled = match &mut self.throttle {
-            Some(throttle) => throttle.since_last(),
-            None => self.topology.quota.is_none().then_some(0),
-        };
-        let cpu_time = ended.user + ended.system;
-        if let Some(disturbance) = self.meter.after_run(cpu_time) {
-            self.disturbance = Some(disturbance);
-        }
-        let disturbance = self.disturbance;
-        Ok(Run {
-            user: Some(ended.user),
-            system: Some(ended.system),
-            max_rss_bytes: self.own_peak.exceeded_by(ended.max_rss_bytes),
-            minor_faults: Some(ended.minor_faults),
-            major_faults: Some(ended.major_faults),
-            voluntary_switches: Some(ended.voluntary_switches),
-            involuntary_switches: Some(ended.involuntary_switches),
-            migrations: counted.migrations,
-            cycles: counted.cycles,
-            instructions: counted.instructions,
-            threads: ended.threads,
-            granted,
-            foreign_cpu: disturbance.map(|d| ended.wall.mul_f64(d.foreign)),
-            steal: disturbance.map(|d| ended.wall.mul_f64(d.steal)),
-            throttled,
-            output,
-            stderr_tail,
-            ..Run::of(ended.wall, ended.end)
-        })
+        self.run_beside(request, None, &mut Alone)
     }
 
     fn run_helper(&mut self, role: &'static str, command: &Command) -> Result<(), MachineError> {
@@ -357,6 +301,26 @@ impl Machine for LinuxMachine {
         self.prober = Some(prober);
         made
     }
+
+    fn tiers(&mut self) -> Vec<Availability> {
+        trace::availability()
+    }
+
+    fn trace(
+        &mut self,
+        order: &TraceOrder<'_>,
+        listener: &mut dyn Listener,
+    ) -> Result<Traced, MachineError> {
+        self.trace_order(order, listener)
+    }
+
+    fn tracing_cost(
+        &mut self,
+        tiers: &[Tier],
+        time: Duration,
+    ) -> Result<Vec<TierCost>, MachineError> {
+        trace::measure(tiers, time, || self.take_pending_interrupt())
+    }
 }
 
 impl Drop for LinuxMachine {
@@ -406,30 +370,6 @@ pub fn boot_id() -> Option<String> {
     Some(text.trim().to_owned()).filter(|id| !id.is_empty())
 }
 
-fn open_input(workload: &Workload) -> Result<Option<File>, MachineError> {
-    let Some(path) = &workload.input else {
-        return Ok(None);
-    };
-    open_regular(path)
-        .map(Some)
-        .map_err(|error| MachineError::Input {
-            path: path.display().to_string(),
-            reason: error.to_string(),
-        })
-}
-
-fn open_regular(path: &Path) -> io::Result<File> {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the Edge opens the command's input"
-    )]
-    let file = File::open(path)?;
-    if file.metadata()?.is_dir() {
-        return Err(io::Error::from(io::ErrorKind::IsADirectory));
-    }
-    Ok(file)
-}
-
 #[expect(
     clippy::disallowed_methods,
     reason = "commands are looked for where a shell would"
@@ -450,6 +390,12 @@ fn inherited_environment() -> BTreeMap<String, CString> {
         })
         .filter(|(name, _)| name != MARK && name != PADDING)
         .collect()
+}
+
+/// Has the terminal on standard input gone away?
+#[must_use]
+pub fn terminal_is_gone() -> bool {
+    sys::is_hung_up(libc::STDIN_FILENO)
 }
 
 /// CPU time of the machine at the start and the end of a wait; `None` where it

@@ -1,6 +1,6 @@
 //! Waits for a command: its whole tree, its time-out, the user's signals.
 
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
 use super::tree::{self, ThreadSampler};
@@ -9,6 +9,49 @@ use crate::machine::{End, MachineError};
 
 /// Processes that outlive the command may take this long to end by themselves.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// What woke the supervision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stir {
+    /// One of the attendant's descriptors can be read.
+    pub(super) has_filled: bool,
+    /// A process has ended and is still to be taken off the list.
+    pub(super) has_ended: bool,
+}
+
+/// Who does work of its own in the pauses of the supervision.
+pub(super) trait Attendant {
+    /// The command was started, at that moment.
+    fn started(&mut self, pid: libc::pid_t, started: Duration);
+
+    /// Descriptors that it wants to be woken by.
+    fn descriptors(&self) -> Vec<RawFd>;
+
+    /// When it wants to be woken at the latest.
+    fn next(&self) -> Duration;
+
+    /// Does what is due; false: the command is to be ended as by its time-out.
+    fn attend(&mut self, now: Duration, stir: Stir) -> bool;
+}
+
+/// Nobody: the command is only waited for.
+pub(super) struct Alone;
+
+impl Attendant for Alone {
+    fn started(&mut self, _pid: libc::pid_t, _started: Duration) {}
+
+    fn descriptors(&self) -> Vec<RawFd> {
+        Vec::new()
+    }
+
+    fn next(&self) -> Duration {
+        Duration::MAX
+    }
+
+    fn attend(&mut self, _now: Duration, _stir: Stir) -> bool {
+        true
+    }
+}
 
 /// A tree that has ended.
 pub(super) struct Ended {
@@ -51,15 +94,24 @@ impl LinuxMachine {
         started: Duration,
         timeout: Option<Duration>,
         closely: bool,
+        attendant: &mut dyn Attendant,
     ) -> Result<Ended, MachineError> {
         let mut watch = Watch::new(pid, started);
         let mut sampler = ThreadSampler::new(started, closely);
         let deadline = timeout.map(|timeout| started.saturating_add(timeout));
-        while self.reap_all(&mut watch) {
+        while self.show_and_reap(&mut watch, attendant) {
             let now = sys::monotonic();
             self.react(&mut watch, now, deadline)?;
-            let wake = watch.next_wake(deadline, &sampler);
-            self.wait_until(wake, now, &mut watch);
+            let wake = watch.next_wake(deadline, &sampler).min(attendant.next());
+            let has_filled = self.wait_until(wake, now, &mut watch, &attendant.descriptors());
+            let stir = Stir {
+                has_filled,
+                has_ended: false,
+            };
+            let goes_on = attendant.attend(sys::monotonic(), stir);
+            if !goes_on && watch.cause.is_none() {
+                watch.cause = Some(Cause::TimedOut);
+            }
             if watch.status.is_none() {
                 sampler.sample(pid, sys::monotonic());
             }
@@ -80,7 +132,7 @@ impl LinuxMachine {
                 break;
             }
             let now = sys::monotonic();
-            self.wait_until(now + GRACE, now, &mut watch);
+            self.wait_until(now + GRACE, now, &mut watch, &[]);
             if watch.cause == Some(Cause::Interrupted) {
                 sys::kill(-pid, libc::SIGKILL);
             }
@@ -92,6 +144,18 @@ impl LinuxMachine {
             return Err(MachineError::Interrupted);
         }
         Ok(decode(watch.status.unwrap_or(0)))
+    }
+
+    /// Lets the attendant look at who has ended, and then takes them.
+    fn show_and_reap(&mut self, watch: &mut Watch, attendant: &mut dyn Attendant) -> bool {
+        if sys::has_ended_child() {
+            let stir = Stir {
+                has_filled: false,
+                has_ended: true,
+            };
+            attendant.attend(sys::monotonic(), stir);
+        }
+        self.reap_all(watch)
     }
 
     /// Takes all ended children; true while some of the tree are left.
@@ -142,20 +206,29 @@ impl LinuxMachine {
         Ok(())
     }
 
-    /// Sleeps until something happens, at most until `wake`.
-    fn wait_until(&mut self, wake: Duration, now: Duration, watch: &mut Watch) {
-        let descriptors = [
+    /// Sleeps until something happens, at most until `wake`; says whether one of
+    /// `others`, somebody else's descriptors, can be read.
+    fn wait_until(
+        &mut self,
+        wake: Duration,
+        now: Duration,
+        watch: &mut Watch,
+        others: &[RawFd],
+    ) -> bool {
+        let own = [
             self.signals.as_raw_fd(),
             self.streams.out.reading_end(),
             self.streams.err.reading_end(),
         ];
-        let ready = sys::poll(descriptors, Some(wake.saturating_sub(now)));
+        let descriptors = [&own, others].concat();
+        let ready = sys::poll_all(&descriptors, Some(wake.saturating_sub(now)));
         if ready[1] || ready[2] {
             self.streams.drain();
         }
         if ready[0] && self.take_pending_interrupt() {
             watch.cause = Some(Cause::Interrupted);
         }
+        ready[own.len()..].contains(&true)
     }
 }
 

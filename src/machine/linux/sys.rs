@@ -37,13 +37,17 @@ pub(super) const MASK_WORDS: usize = CpuSet::MAX_CPU / 64 + 1;
 
 /// The calling thread's affinity mask.
 pub(super) fn affinity() -> io::Result<CpuSet> {
+    affinity_of(0)
+}
+
+/// A thread's affinity mask; 0 is the calling thread.
+pub(super) fn affinity_of(thread: libc::pid_t) -> io::Result<CpuSet> {
     let mut words = vec![0u64; MASK_WORDS];
-    // SAFETY: the buffer is as long as said and outlives the call; pid 0 is
-    // the calling thread.
+    // SAFETY: the buffer is as long as said and outlives the call.
     let bytes = check_long(unsafe {
         libc::syscall(
             libc::SYS_sched_getaffinity,
-            0,
+            thread,
             words.len() * 8,
             words.as_mut_ptr(),
         )
@@ -54,12 +58,17 @@ pub(super) fn affinity() -> io::Result<CpuSet> {
 
 /// Sets the calling thread's affinity mask.
 pub(super) fn set_affinity(cpus: &CpuSet) -> io::Result<()> {
+    set_affinity_of(0, cpus)
+}
+
+/// Sets a thread's affinity mask; 0 is the calling thread.
+pub(super) fn set_affinity_of(thread: libc::pid_t, cpus: &CpuSet) -> io::Result<()> {
     let words = cpus.words();
     // SAFETY: the kernel only reads the words, which outlive the call.
     check_long(unsafe {
         libc::syscall(
             libc::SYS_sched_setaffinity,
-            0,
+            thread,
             size_of_val(words),
             words.as_ptr(),
         )
@@ -84,11 +93,20 @@ pub(super) fn set_memory_policy(mode: libc::c_int, nodes: &CpuSet) -> io::Result
 
 /// `CLOCK_MONOTONIC` since boot.
 pub(super) fn monotonic() -> Duration {
+    clock(libc::CLOCK_MONOTONIC)
+}
+
+/// CPU time of the calling thread so far.
+pub(super) fn thread_cpu_time() -> Duration {
+    clock(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn clock(id: libc::clockid_t) -> Duration {
     let mut time = MaybeUninit::<libc::timespec>::zeroed();
     // SAFETY: the pointer is valid for a timespec, of which all bit patterns
     // are valid.
     let time = unsafe {
-        libc::clock_gettime(libc::CLOCK_MONOTONIC, time.as_mut_ptr());
+        libc::clock_gettime(id, time.as_mut_ptr());
         time.assume_init()
     };
     Duration::new(
@@ -136,6 +154,18 @@ pub(super) struct Reaped {
     pub(super) pid: libc::pid_t,
     pub(super) status: libc::c_int,
     pub(super) usage: libc::rusage,
+}
+
+/// Is there an ended child to be taken?
+pub(super) fn has_ended_child() -> bool {
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: the pointer is valid; the structure stays zero, of which all
+    // fields are valid, where no child has ended.
+    unsafe {
+        libc::waitid(libc::P_ALL, 0, info.as_mut_ptr(), options) == 0
+            && info.assume_init().si_pid() != 0
+    }
 }
 
 /// Takes one ended child if there is any. `Err` with `ECHILD`: no children.
@@ -239,26 +269,46 @@ pub(super) fn poll<const N: usize>(
     descriptors: [RawFd; N],
     timeout: Option<Duration>,
 ) -> [bool; N] {
-    let mut polled = descriptors.map(|fd| libc::pollfd {
+    let ready = poll_all(&descriptors, timeout);
+    std::array::from_fn(|index| ready[index])
+}
+
+/// The same for however many.
+pub(super) fn poll_all(descriptors: &[RawFd], timeout: Option<Duration>) -> Vec<bool> {
+    let entries = descriptors.iter().map(|&fd| libc::pollfd {
         fd,
         events: libc::POLLIN,
         revents: 0,
     });
+    let mut polled: Vec<libc::pollfd> = entries.collect();
     let limit = timeout.map(|timeout| libc::timespec {
         tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
         tv_nsec: libc::c_long::from(timeout.subsec_nanos()),
     });
     let limit_pointer = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the array has N entries; the timespec outlives the call.
+    // SAFETY: the array has as many entries as said; the timespec outlives the
+    // call.
     unsafe {
         libc::ppoll(
             polled.as_mut_ptr(),
-            libc::nfds_t::try_from(N).unwrap_or(0),
+            libc::nfds_t::try_from(polled.len()).unwrap_or(0),
             limit_pointer,
             std::ptr::null(),
         );
     }
-    polled.map(|entry| entry.revents != 0)
+    polled.iter().map(|entry| entry.revents != 0).collect()
+}
+
+/// Has the other side of this descriptor gone for good?
+pub(super) fn is_hung_up(descriptor: RawFd) -> bool {
+    let mut polled = libc::pollfd {
+        fd: descriptor,
+        events: 0,
+        revents: 0,
+    };
+    // SAFETY: one entry, which outlives the call, as said.
+    let ready = unsafe { libc::poll(&raw mut polled, 1, 0) };
+    ready > 0 && polled.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
 }
 
 /// Reads what a non-blocking descriptor has; 0 where nothing.
@@ -293,4 +343,44 @@ pub(super) fn random_u64() -> u64 {
 pub(super) fn effective_user() -> libc::uid_t {
     // SAFETY: it takes nothing and cannot fail.
     unsafe { libc::geteuid() }
+}
+
+/// Bytes of a page of memory.
+pub(super) fn page_bytes() -> usize {
+    // SAFETY: the call has no preconditions.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes)
+        .ok()
+        .filter(|&b| b > 0)
+        .unwrap_or(4096)
+}
+
+/// Descriptors that this process may have open.
+pub(super) fn descriptor_limit() -> usize {
+    usize::try_from(descriptor_limits().rlim_cur).unwrap_or(usize::MAX)
+}
+
+/// Permits this process, and what it starts from now on, as many descriptors
+/// as it may permit itself; returns how many.
+pub(super) fn raise_descriptor_limit() -> usize {
+    let mut limits = descriptor_limits();
+    limits.rlim_cur = limits.rlim_max;
+    // SAFETY: the pointer is valid.
+    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limits) };
+    descriptor_limit()
+}
+
+fn descriptor_limits() -> libc::rlimit {
+    let mut limits = MaybeUninit::<libc::rlimit>::zeroed();
+    // SAFETY: the pointer is valid; the structure is two plain integers.
+    unsafe {
+        libc::getrlimit(libc::RLIMIT_NOFILE, limits.as_mut_ptr());
+        limits.assume_init()
+    }
+}
+
+/// A thread's scheduling policy, a number of `sched.h`.
+pub(super) fn policy_of(thread: libc::pid_t) -> io::Result<libc::c_int> {
+    // SAFETY: a plain integer.
+    check(unsafe { libc::sched_getscheduler(thread) })
 }

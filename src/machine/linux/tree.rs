@@ -27,7 +27,14 @@ pub(super) fn own_children(spared: &BTreeSet<libc::pid_t>) -> Vec<libc::pid_t> {
 
 /// Direct children, over all threads of a process.
 fn children_of(pid: libc::pid_t) -> Vec<libc::pid_t> {
-    super::capture::names(Path::new(&format!("/proc/{pid}/task")))
+    let threads = super::capture::names(Path::new(&format!("/proc/{pid}/task")));
+    let threads: Vec<libc::pid_t> = threads.iter().filter_map(|t| t.parse().ok()).collect();
+    children_of_threads(pid, &threads)
+}
+
+/// Direct children of these threads of a process.
+pub(super) fn children_of_threads(pid: libc::pid_t, threads: &[libc::pid_t]) -> Vec<libc::pid_t> {
+    threads
         .iter()
         .flat_map(|thread| {
             let list = read_file(Path::new(&format!("/proc/{pid}/task/{thread}/children")));
@@ -49,12 +56,15 @@ pub(super) fn kill_tree(group: libc::pid_t, spared: &BTreeSet<libc::pid_t>) {
 /// `name (pid)` of processes, for messages.
 pub(super) fn describe(pids: &[libc::pid_t]) -> Vec<String> {
     pids.iter()
-        .map(|pid| {
-            let name = read_file(Path::new(&format!("/proc/{pid}/comm"))).unwrap_or_default();
-            let name = String::from_utf8_lossy(&name).trim().to_owned();
-            format!("{name} ({pid})")
-        })
+        .map(|&pid| format!("{} ({pid})", process_name(pid).unwrap_or_default()))
         .collect()
+}
+
+/// The name (`comm`) of a process of this host; `None` where there is none.
+#[must_use]
+pub fn process_name(pid: i32) -> Option<String> {
+    let name = read_file(Path::new(&format!("/proc/{pid}/comm")))?;
+    Some(String::from_utf8_lossy(&name).trim().to_owned())
 }
 
 /// Threads of a process and its descendants now; `None` once it is gone.

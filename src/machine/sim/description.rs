@@ -268,7 +268,7 @@ impl Checker<'_> {
             .remove("default")
             .unwrap_or_else(|| SimWorkload::plain(0.1, 1));
         if let Some(scheduler) = &raw.scheduler {
-            scheduler.check(self)?;
+            scheduler.check(&topology, self)?;
         }
         let wiring = raw.wiring.check(&topology, self)?;
         Ok(Description {

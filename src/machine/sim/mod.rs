@@ -11,6 +11,7 @@ mod description;
 mod mechanism;
 mod noise;
 mod series;
+mod trace;
 mod wiring;
 mod workload;
 
@@ -23,18 +24,26 @@ use rand_chacha::ChaCha8Rng;
 use description::Description;
 pub use description::DescriptionError;
 pub use mechanism::{Assumed, Given};
-use mechanism::{Kernel, Played, Scheduler};
-use noise::Noise;
+use mechanism::{Kernel, Nobody, Played, Scheduler, Witness};
+use noise::{Draw, Noise};
 use wiring::Probing;
 use workload::SimWorkload;
 
-use super::{Batches, End, Machine, MachineError, Output, Probe, Request, Run, Usage};
-use crate::topology::{Topology, Warning};
+use super::{
+    Batches, End, Listener, Machine, MachineError, Output, Probe, Request, Run, TierCost,
+    TraceOrder, Traced, Usage,
+};
+use crate::topology::{CpuSet, Topology, Warning};
+use crate::trace::{Availability, Tid, Tier};
 use crate::workload::Command;
 
 /// No run takes longer, some thirty years: an effect, drift or burst that
 /// overflows must not make the clock infinite.
 const LONGEST_RUN_S: f64 = 1e9;
+/// Where the numbers of threads in traces begin, and where they end: they come
+/// again from the first on, as a kernel's do.
+const FIRST_THREAD: Tid = 1000;
+const LAST_THREAD: Tid = 4_194_304;
 
 /// A machine made of a description and a seed.
 #[derive(Debug)]
@@ -45,6 +54,43 @@ pub struct SimulatedMachine {
     probing: Probing,
     chance: ChaCha8Rng,
     now_s: f64,
+    next_thread: Tid,
+}
+
+/// A run before it is played.
+#[derive(Debug)]
+struct Prepared {
+    /// Of its program.
+    name: String,
+    kernel: Option<Kernel>,
+    workload: SimWorkload,
+    effect: f64,
+    noise: Draw,
+}
+
+impl Prepared {
+    /// A workload that never ends.
+    fn endless(workload: &SimWorkload) -> Self {
+        Self {
+            name: "default".to_owned(),
+            kernel: None,
+            workload: SimWorkload {
+                base_s: LONGEST_RUN_S,
+                ..workload.clone()
+            },
+            effect: 1.0,
+            noise: Draw {
+                factor: 1.0,
+                user_share: None,
+                sys_share: None,
+            },
+        }
+    }
+
+    /// What effects and noise make of so much time.
+    fn stretched_s(&self, time_s: f64) -> f64 {
+        time_s * self.effect * self.noise.factor
+    }
 }
 
 impl SimulatedMachine {
@@ -100,31 +146,115 @@ impl SimulatedMachine {
             noise,
             chance,
             now_s: 0.0,
+            next_thread: FIRST_THREAD,
         }
     }
 
-    /// What the mechanism makes of a run; `None` where there is none. Kernels
-    /// have one everywhere: their threads mean nothing without.
+    /// Kernels have a mechanism everywhere: their threads mean nothing without.
+    fn plays(&self, kernel: Option<&Kernel>) -> bool {
+        self.description.scheduler.is_some() || kernel.is_some()
+    }
+
+    /// What the mechanism makes of a run; `None` where there is none.
     fn play(
         &mut self,
-        workload: &SimWorkload,
-        request: &Request<'_>,
-        kernel: Option<&Kernel>,
+        prepared: &Prepared,
+        cpus: &CpuSet,
+        environment: &[(String, String)],
+        witness: &mut dyn Witness,
     ) -> Option<Played> {
+        if !self.plays(prepared.kernel.as_ref()) {
+            return None;
+        }
         let usual = Scheduler::default();
-        let scheduler = match &self.description.scheduler {
-            Some(scheduler) => scheduler,
-            None if kernel.is_some() => &usual,
-            None => return None,
-        };
         Some(mechanism::play(
             &self.description.topology,
-            scheduler,
-            workload,
-            request.cpus,
-            &request.workload.environment,
+            self.description.scheduler.as_ref().unwrap_or(&usual),
+            &prepared.workload,
+            (cpus, environment),
             &mut self.chance,
+            witness,
         ))
+    }
+
+    fn kernel_of(&self, request: &Request<'_>) -> Option<Kernel> {
+        mechanism::kernel(request.workload.command.argv())
+    }
+
+    /// What a run is before it is played; draws its noise.
+    fn prepare(&mut self, request: &Request<'_>) -> Prepared {
+        let name = request.workload.command.program_name();
+        let kernel = self.kernel_of(request);
+        let workload = match &kernel {
+            Some(kernel) => kernel.workload(self.description.described(&kernel.name)),
+            None => self.description.workload(name).clone(),
+        };
+        let effect = self.description.effect(&workload, request.cpus);
+        let noise = self.noise.next(self.now_s, &mut self.chance);
+        Prepared {
+            name: name.to_owned(),
+            kernel,
+            workload,
+            effect,
+            noise,
+        }
+    }
+
+    /// The run that came of it.
+    fn finish(
+        &mut self,
+        prepared: &Prepared,
+        request: &Request<'_>,
+        played: Option<Played>,
+    ) -> Run {
+        let Prepared {
+            name,
+            kernel,
+            workload,
+            noise,
+            ..
+        } = prepared;
+        let base_s = played.map_or(workload.base_s, |played| played.wall_s);
+        let wall_s = prepared.stretched_s(base_s).min(LONGEST_RUN_S);
+        self.now_s += wall_s;
+        let end = self.fails(workload).unwrap_or(End::Status(0));
+        let timeout = request.workload.timeout.map(|t| t.as_secs_f64());
+        let is_late = timeout.is_some_and(|limit| wall_s > limit);
+        let cpu_share = played.map_or(workload.cpu_share, |played| played.busy_s / played.wall_s);
+        let user_share = noise.user_share.unwrap_or(0.98 * cpu_share);
+        let sys_share = noise.sys_share.unwrap_or(0.02 * cpu_share);
+        let printed = match kernel {
+            Some(kernel) => kernel.printed(wall_s),
+            None => format!("simulated {name}: {wall_s:.9} s\n"),
+        };
+        let foreign = played.filter(|_| self.has_neighbours());
+        Run {
+            user: Some(seconds(wall_s * user_share)),
+            system: Some(seconds(wall_s * sys_share)),
+            max_rss_bytes: workload.max_rss_bytes,
+            migrations: played.map(|played| played.migrations),
+            threads: Some(workload.threads),
+            granted: request.cpus.clone(),
+            foreign_cpu: foreign.map(|played| seconds(prepared.stretched_s(played.foreign_s))),
+            output: (request.output == Output::Keep).then(|| printed.into_bytes()),
+            ..Run::of(seconds(wall_s), if is_late { End::TimedOut } else { end })
+        }
+    }
+
+    fn has_neighbours(&self) -> bool {
+        let scheduler = self.description.scheduler.as_ref();
+        scheduler.is_some_and(|scheduler| !scheduler.neighbours.is_empty())
+    }
+
+    /// Numbers for so many threads, one after the other; the first of them.
+    fn new_threads(&mut self, threads: u32) -> Tid {
+        let threads = Tid::try_from(threads).unwrap_or(1);
+        if self.next_thread > LAST_THREAD - threads {
+            self.next_thread = FIRST_THREAD;
+        }
+        let first = self.next_thread;
+        self.next_thread += threads;
+        first
     }
 
     fn fails(&mut self, workload: &SimWorkload) -> Option<End> {
@@ -152,39 +282,10 @@ impl Machine for SimulatedMachine {
     }
 
     fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
-        let command = &request.workload.command;
-        let name = command.program_name();
-        let kernel = mechanism::kernel(command.argv());
-        let workload = match &kernel {
-            Some(kernel) => kernel.workload(self.description.described(&kernel.name)),
-            None => self.description.workload(name).clone(),
-        };
-        let effect = self.description.effect(&workload, request.cpus);
-        let noise = self.noise.next(self.now_s, &mut self.chance);
-        let played = self.play(&workload, request, kernel.as_ref());
-        let base_s = played.map_or(workload.base_s, |played| played.wall_s);
-        let wall_s = (base_s * effect * noise.factor).min(LONGEST_RUN_S);
-        self.now_s += wall_s;
-        let end = self.fails(&workload).unwrap_or(End::Status(0));
-        let timeout = request.workload.timeout.map(|t| t.as_secs_f64());
-        let is_late = timeout.is_some_and(|limit| wall_s > limit);
-        let cpu_share = played.map_or(workload.cpu_share, |played| played.busy_s / played.wall_s);
-        let user_share = noise.user_share.unwrap_or(0.98 * cpu_share);
-        let sys_share = noise.sys_share.unwrap_or(0.02 * cpu_share);
-        let printed = match &kernel {
-            Some(kernel) => kernel.printed(wall_s),
-            None => format!("simulated {name}: {wall_s:.9} s\n"),
-        };
-        Ok(Run {
-            user: Some(seconds(wall_s * user_share)),
-            system: Some(seconds(wall_s * sys_share)),
-            max_rss_bytes: workload.max_rss_bytes,
-            migrations: played.map(|played| played.migrations),
-            threads: Some(workload.threads),
-            granted: request.cpus.clone(),
-            output: (request.output == Output::Keep).then(|| printed.into_bytes()),
-            ..Run::of(seconds(wall_s), if is_late { End::TimedOut } else { end })
-        })
+        let prepared = self.prepare(request);
+        let environment = &request.workload.environment;
+        let played = self.play(&prepared, request.cpus, environment, &mut Nobody);
+        Ok(self.finish(&prepared, request, played))
     }
 
     fn run_helper(&mut self, _role: &'static str, _command: &Command) -> Result<(), MachineError> {
@@ -207,6 +308,26 @@ impl Machine for SimulatedMachine {
         limit: Duration,
     ) -> Result<Vec<Batches>, MachineError> {
         Ok(wiring::probe(self, probes, batches, limit))
+    }
+
+    fn tiers(&mut self) -> Vec<Availability> {
+        trace::tiers(self)
+    }
+
+    fn trace(
+        &mut self,
+        order: &TraceOrder<'_>,
+        listener: &mut dyn Listener,
+    ) -> Result<Traced, MachineError> {
+        trace::trace(self, order, listener)
+    }
+
+    fn tracing_cost(
+        &mut self,
+        _tiers: &[Tier],
+        _time: Duration,
+    ) -> Result<Vec<TierCost>, MachineError> {
+        Ok(Vec::new())
     }
 }
 

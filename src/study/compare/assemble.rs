@@ -55,6 +55,7 @@ pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -
             advice: String::new(),
             condition: CONDITION.to_owned(),
             steadiness: None,
+            beside: None,
         },
         findings: Vec::new(),
         stopped: None,
@@ -118,6 +119,7 @@ fn arm_record(arm: &ArmPlan) -> Arm {
         spread: None,
         eliminated: false,
         invalid: None,
+        trace: None,
     }
 }
 
@@ -323,6 +325,7 @@ fn conclude(
         advice: advice(plan, outcome, best),
         condition: CONDITION.to_owned(),
         steadiness: None,
+        beside: None,
     };
 }
 

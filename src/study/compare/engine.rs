@@ -16,6 +16,7 @@ use super::assemble;
 use super::budget::Budget;
 use super::outcome::{self, ArmState, Moment, RunFailure};
 use super::plan::{Plan, PlanError};
+use super::traced;
 use super::{Observer, Progress};
 use crate::machine::{Machine, MachineError, Request};
 use crate::record::{Comparison, Phase, RunRecord, Stopped};
@@ -26,7 +27,7 @@ use crate::stats::halving;
 
 /// Largest environment padding, bytes: one page, over which the stack's
 /// alignment repeats.
-const PADDING: usize = 4096;
+pub(super) const PADDING: usize = 4096;
 /// A first block this much slower than the second was still warming up.
 const WARMUP_EXCESS: f64 = 1.05;
 /// From so many blocks on the final precision can be foretold.
@@ -63,6 +64,9 @@ pub fn run(
     let elapsed = engine.machine.now().saturating_sub(engine.started);
     let results = engine.into_results(stopped, elapsed);
     assemble::close(&mut record, plan, results);
+    if plan.is_traced {
+        traced::add(&mut record, plan, machine, observer);
+    }
     observer.end(&record);
     Ok(record)
 }

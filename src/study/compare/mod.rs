@@ -14,6 +14,7 @@ mod findings;
 mod outcome;
 mod plan;
 mod steadiness;
+mod traced;
 
 pub(in crate::study) use assemble::host as host_record;
 pub use engine::{CompareError, run};
@@ -51,7 +52,7 @@ impl Observer for Unwatched {}
 /// Where an experiment stands.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
-    /// `warm-up`, `screening` or `confirmation`.
+    /// `warm-up`, `screening` or `confirmation`; then `trace`, one block.
     pub phase: &'static str,
     /// Share of the budget used, 0 to 1.
     pub fraction: f64,

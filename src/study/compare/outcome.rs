@@ -217,6 +217,16 @@ fn shown(stderr: &[u8]) -> String {
 /// Output files are named by arm, phase and block, so that none is
 /// overwritten.
 pub(super) fn output_of(output: &Output, arm: &str, phase: Phase, block: usize) -> Output {
+    let phase = match phase {
+        Phase::Warmup => "warmup",
+        Phase::Screening => "screening",
+        Phase::Confirmation | Phase::Dropped => "run",
+    };
+    output_named(output, arm, &format!("{phase}-{block:04}"))
+}
+
+/// The same of a run that is named otherwise.
+pub(super) fn output_named(output: &Output, arm: &str, run: &str) -> Output {
     let Output::Files(folder) = output else {
         return output.clone();
     };
@@ -230,10 +240,5 @@ pub(super) fn output_of(output: &Output, arm: &str, phase: Phase, block: usize) 
             }
         })
         .collect();
-    let phase = match phase {
-        Phase::Warmup => "warmup",
-        Phase::Screening => "screening",
-        Phase::Confirmation | Phase::Dropped => "run",
-    };
-    Output::Files(folder.join(format!("{safe}.{phase}-{block:04}")))
+    Output::Files(folder.join(format!("{safe}.{run}")))
 }

@@ -90,6 +90,8 @@ pub struct Plan {
     pub tags: Vec<String>,
     /// Index of the arm that is the baseline under another name.
     pub placebo: Option<usize>,
+    /// Is every arm then run once more, traced?
+    pub is_traced: bool,
 }
 
 /// No arms yet, the first of which will be the baseline; the method's default
@@ -111,6 +113,7 @@ impl Default for Plan {
             started: String::new(),
             tags: Vec::new(),
             placebo: None,
+            is_traced: false,
         }
     }
 }

@@ -16,12 +16,15 @@ mod process;
 mod record;
 mod scale;
 mod topology;
+mod tracing;
 mod wiring;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use serde_json::Value;
+
+pub(crate) use tracing::used;
 
 use crate::programs::{output, release_binary, root, step, target};
 
@@ -36,7 +39,7 @@ struct Setting {
 type Benchmark = fn(&Setting) -> Result<String>;
 
 /// In the order of the document; each returns its section.
-const BENCHMARKS: [(&str, Benchmark); 12] = [
+const BENCHMARKS: [(&str, Benchmark); 13] = [
     ("method", method::run),
     ("aa", aa::run),
     ("harness", harness::run),
@@ -46,6 +49,7 @@ const BENCHMARKS: [(&str, Benchmark); 12] = [
     ("pairs", pairs::run),
     ("memory", memory::run),
     ("kernels", kernels::run),
+    ("tracing", tracing::run),
     ("record", record::run),
     ("kill", kill::run),
     ("build", build::run),

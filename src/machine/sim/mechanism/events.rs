@@ -8,69 +8,13 @@ use std::collections::VecDeque;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use super::field::Field;
 use super::refill::refill_s;
-use super::{Played, Policy, Scheduler};
-use crate::machine::sim::workload::SimWorkload;
-use crate::topology::{CpuSet, Topology};
+use super::{Played, Policy, Step, Witness};
+use crate::trace::Left;
 
 /// More events show nothing new: what is left goes on at the speed so far.
 const MOST_EVENTS: u32 = 1_000_000;
-
-/// What does not change during a run.
-pub(super) struct Field<'a> {
-    topology: &'a Topology,
-    scheduler: &'a Scheduler,
-    workload: &'a SimWorkload,
-    policy: Policy,
-    smt_throughput: f64,
-    /// CPUs that may be used.
-    cpus: Vec<usize>,
-    /// Position among cores of each of them.
-    core_of: Vec<usize>,
-    cores: usize,
-    /// Ideal CPU of each thread, as a position in `cpus`.
-    ideal: Vec<Option<usize>>,
-}
-
-impl<'a> Field<'a> {
-    pub(super) fn new(
-        topology: &'a Topology,
-        scheduler: &'a Scheduler,
-        workload: &'a SimWorkload,
-        cpus: &CpuSet,
-        preferred: Option<&CpuSet>,
-    ) -> Self {
-        let list: Vec<usize> = cpus.iter().collect();
-        let core = |cpu: usize| topology.cpu(cpu).and_then(|cpu| cpu.core).unwrap_or(cpu);
-        let wanted: Vec<usize> = (0..list.len())
-            .filter(|&at| preferred.is_none_or(|set| set.contains(list[at])))
-            .collect();
-        let dealt = |thread: usize| {
-            let many = wanted.len();
-            (many > 0).then(|| wanted[thread % many])
-        };
-        let threads = usize::try_from(workload.threads).unwrap_or(1);
-        Self {
-            topology,
-            scheduler,
-            workload,
-            policy: if workload.places_itself {
-                Policy::Pinned
-            } else {
-                scheduler.policy
-            },
-            smt_throughput: workload.smt_throughput.unwrap_or(scheduler.smt_throughput),
-            core_of: list.iter().map(|&cpu| core(cpu)).collect(),
-            cores: topology.cores.len().max(topology.cpus.len()),
-            ideal: (0..threads).map(dealt).collect(),
-            cpus: list,
-        }
-    }
-
-    fn threads(&self) -> usize {
-        self.ideal.len()
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum State {
@@ -104,11 +48,23 @@ struct Play<'a> {
     queue: VecDeque<usize>,
     left_s: f64,
     played: Played,
+    witness: &'a mut dyn Witness,
 }
 
-pub(super) fn play(field: &Field<'_>, chance: &mut ChaCha8Rng) -> Played {
+pub(super) fn play(
+    field: &Field<'_>,
+    chance: &mut ChaCha8Rng,
+    witness: &mut dyn Witness,
+) -> Played {
+    let unborn = Thread {
+        state: State::Queued,
+        burst_s: 0.0,
+        slice_s: f64::INFINITY,
+        refill_s: 0.0,
+        last: None,
+    };
     let mut play = Play {
-        threads: Vec::with_capacity(field.threads()),
+        threads: vec![unborn; field.roles.len()],
         on: vec![None; field.cpus.len()],
         busy_in_core: vec![0; field.cores],
         queue: VecDeque::new(),
@@ -116,30 +72,67 @@ pub(super) fn play(field: &Field<'_>, chance: &mut ChaCha8Rng) -> Played {
         played: Played {
             wall_s: 0.0,
             busy_s: 0.0,
+            foreign_s: 0.0,
             migrations: 0,
+            followed_s: 0.0,
         },
         field,
         chance,
+        witness,
     };
-    for thread in 0..field.threads() {
-        play.threads.push(Thread {
-            state: State::Queued,
-            burst_s: 0.0,
-            slice_s: f64::INFINITY,
-            refill_s: 0.0,
-            last: None,
-        });
-        play.wake(thread);
-    }
+    play.begin();
     let mut events = 0;
-    while play.left_s > 0.0 && events < MOST_EVENTS && play.step() {
+    let may_go_on = |play: &Play<'_>| play.left_s > 0.0 && !play.witness.is_done();
+    while may_go_on(&play) && events < MOST_EVENTS && play.step() {
         events += 1;
     }
+    play.end();
     play.rest();
     play.played
 }
 
 impl Play<'_> {
+    /// Neighbours are there before the command; its first thread starts the
+    /// others.
+    fn begin(&mut self) {
+        let own = self.field.own_threads();
+        for number in own..self.threads.len() {
+            self.see(Step::Begins { thread: number });
+            // Exponential times have no memory: a neighbour that has run for
+            // long is found waiting as often as its means say.
+            let party = self.field.party(number);
+            let (burst, wait) = (party.burst_s.unwrap_or(0.0), party.wait_s.unwrap_or(0.0));
+            if self.chance.random::<f64>() * (burst + wait) < wait {
+                let left_s = self.exponential(wait);
+                self.threads[number].state = State::Waiting { left_s };
+            } else {
+                self.wake(number);
+            }
+        }
+        for number in 0..own {
+            self.see(Step::Begins { thread: number });
+            self.wake(number);
+        }
+    }
+
+    /// Work that is done lets its threads go, the first one last.
+    fn end(&mut self) {
+        self.played.followed_s = self.played.wall_s;
+        if self.left_s > 0.0 {
+            return;
+        }
+        for thread in (0..self.field.own_threads()).rev() {
+            self.see(Step::Ends { thread });
+            if let State::Running { at } = self.threads[thread].state {
+                self.leave(thread, at, Left::Ended);
+            }
+        }
+    }
+
+    fn see(&mut self, step: Step) {
+        self.witness.see(self.played.wall_s, step);
+    }
+
     /// Goes on to the next event; `false` where nothing will ever happen.
     fn step(&mut self) -> bool {
         let (mut next, mut after) = (None, f64::INFINITY);
@@ -150,7 +143,7 @@ impl Play<'_> {
                 State::Waiting { left_s } => left_s,
                 State::Running { at } => {
                     let speed = self.speed(at);
-                    if thread.refill_s <= 0.0 {
+                    if thread.refill_s <= 0.0 && self.field.is_own(number) {
                         speed_of_all += speed;
                     }
                     let fill = thread.refill_s / speed;
@@ -188,6 +181,7 @@ impl Play<'_> {
             let scale = self.field.workload.base_s / done;
             self.played.wall_s *= scale;
             self.played.busy_s *= scale;
+            self.played.foreign_s *= scale;
         }
     }
 
@@ -211,7 +205,12 @@ impl Play<'_> {
                 }
                 State::Running { at } => {
                     let mut work = time * self.speed(at);
-                    self.played.busy_s += time;
+                    let is_own = self.field.is_own(number);
+                    if is_own {
+                        self.played.busy_s += time;
+                    } else {
+                        self.played.foreign_s += time;
+                    }
                     let thread = &mut self.threads[number];
                     thread.slice_s -= time;
                     if thread.refill_s > 0.0 {
@@ -223,7 +222,9 @@ impl Play<'_> {
                         work = 0.0;
                     }
                     thread.burst_s -= work;
-                    self.left_s -= work;
+                    if is_own {
+                        self.left_s -= work;
+                    }
                 }
             }
         }
@@ -236,35 +237,50 @@ impl Play<'_> {
         match thread.state {
             State::Waiting { .. } => self.wake(number),
             State::Running { at } if thread.burst_s <= NOW => {
-                self.leave(number, at);
-                match self.field.workload.wait_s {
+                match self.field.party(number).wait_s {
                     Some(mean) => {
+                        self.leave(number, at, Left::Blocked);
                         let left_s = self.exponential(mean);
                         self.threads[number].state = State::Waiting { left_s };
                     }
-                    None => self.wake(number),
+                    None => {
+                        self.leave(number, at, Left::Preempted);
+                        self.burst(number);
+                        self.place(number, false);
+                    }
                 }
                 self.serve();
             }
             State::Running { at } if thread.slice_s <= NOW => {
-                self.leave(number, at);
+                self.leave(number, at, Left::Preempted);
                 // Whoever waited longest comes first.
                 self.serve();
-                self.place(number);
+                self.place(number, false);
             }
             State::Running { .. } | State::Queued => {}
         }
     }
 
     fn wake(&mut self, number: usize) {
-        self.threads[number].burst_s = match self.field.workload.burst_s {
+        self.burst(number);
+        self.place(number, true);
+    }
+
+    /// How long the thread computes from now on.
+    fn burst(&mut self, number: usize) {
+        self.threads[number].burst_s = match self.field.party(number).burst_s {
             Some(mean) => self.exponential(mean),
             None => f64::INFINITY,
         };
-        self.place(number);
     }
 
-    fn leave(&mut self, number: usize, at: usize) {
+    fn leave(&mut self, number: usize, at: usize, left: Left) {
+        let cpu = self.field.cpus[at];
+        self.see(Step::Leaves {
+            thread: number,
+            cpu,
+            left,
+        });
         self.on[at] = None;
         self.busy_in_core[self.field.core_of[at]] -= 1;
         self.threads[number].last = Some(at);
@@ -275,43 +291,62 @@ impl Play<'_> {
     fn serve(&mut self) {
         for _ in 0..self.queue.len() {
             if let Some(number) = self.queue.pop_front() {
-                self.place(number);
+                self.place(number, false);
             }
         }
     }
 
-    fn place(&mut self, number: usize) {
-        let Some(at) = self.choose(number) else {
+    /// Puts a runnable thread on a free CPU, or else in the queue.
+    fn place(&mut self, number: usize, has_woken: bool) {
+        let found = self.choose(number);
+        let at = found.unwrap_or_else(|| self.waits_at(number));
+        let (thread, cpu) = (number, self.field.cpus[at]);
+        if has_woken {
+            self.see(Step::Wakes { thread, cpu });
+        }
+        if found.is_none() {
             self.threads[number].state = State::Queued;
             self.queue.push_back(number);
             return;
-        };
+        }
+        self.see(Step::Comes { thread, cpu });
         self.on[at] = Some(number);
         self.busy_in_core[self.field.core_of[at]] += 1;
         let field = self.field;
+        let working_set_bytes = field.party(number).working_set_bytes;
         let thread = &mut self.threads[number];
         thread.state = State::Running { at };
         thread.slice_s = field.scheduler.slice_s.unwrap_or(f64::INFINITY);
         if let Some(last) = thread.last.filter(|&last| last != at) {
-            self.played.migrations += 1;
+            self.played.migrations += u64::from(field.is_own(number));
             thread.refill_s = refill_s(
                 field.topology,
                 field.scheduler,
-                field.workload.working_set_bytes,
+                working_set_bytes,
                 field.cpus[last],
                 field.cpus[at],
             );
         }
     }
 
+    /// Position of the CPU before which a thread is seen to wait: there is one
+    /// queue for all CPUs, and so it is where it last was.
+    fn waits_at(&self, number: usize) -> usize {
+        let role = &self.field.roles[number];
+        let allowed = &self.field.party(number).allowed;
+        let own = || allowed[role.rank % allowed.len()];
+        self.threads[number].last.unwrap_or_else(own)
+    }
+
     /// Position of the CPU that a thread is to run on, where one is free.
     fn choose(&mut self, number: usize) -> Option<usize> {
         let field = self.field;
-        if field.policy == Policy::Pinned {
-            let own = number % field.cpus.len();
+        let (role, party) = (&field.roles[number], field.party(number));
+        if party.policy == Policy::Pinned {
+            let own = party.allowed[role.rank % party.allowed.len()];
             return self.on[own].is_none().then_some(own);
         }
-        if let Some(ideal) = field.ideal[number]
+        if let Some(ideal) = role.ideal
             && field.scheduler.ideal_share > 0.0
             && self.chance.random::<f64>() < field.scheduler.ideal_share
             && self.on[ideal].is_none()
@@ -320,9 +355,8 @@ impl Play<'_> {
         }
         let is_idle = |at: &usize| self.on[*at].is_none();
         let is_alone = |at: &usize| self.busy_in_core[field.core_of[*at]] == 0;
-        let every = 0..field.cpus.len();
-        let idle = every.filter(is_idle);
-        let alone = match field.policy {
+        let idle = party.allowed.iter().copied().filter(is_idle);
+        let alone = match party.policy {
             Policy::CoreFirst => pick(idle.clone().filter(is_alone), self.chance),
             Policy::RandomIdle | Policy::Pinned => None,
         };

@@ -10,7 +10,10 @@
 //! ends when all work is done; threads share it as they come.
 
 mod events;
+mod field;
+mod neighbour;
 mod refill;
+mod witness;
 
 use std::collections::BTreeMap;
 
@@ -21,6 +24,9 @@ use super::DescriptionError;
 use super::description::Checker;
 use super::workload::SimWorkload;
 use crate::topology::{CpuSet, Topology};
+use field::Field;
+pub(super) use neighbour::Neighbour;
+pub(super) use witness::{Nobody, Step, Witness};
 
 /// Environment variable of a run that narrows the CPUs dealt to threads as
 /// their ideal ones: a preference, not a limit.
@@ -58,6 +64,9 @@ pub(super) struct Scheduler {
     pub(super) cache_gb_per_s: Option<f64>,
     /// The same from memory, where they share none.
     pub(super) memory_gb_per_s: Option<f64>,
+    /// Programs that run beside the command.
+    #[serde(default, rename = "neighbour")]
+    pub(super) neighbours: Vec<Neighbour>,
 }
 
 const fn usual_smt_throughput() -> f64 {
@@ -73,12 +82,17 @@ impl Default for Scheduler {
             smt_throughput: usual_smt_throughput(),
             cache_gb_per_s: None,
             memory_gb_per_s: None,
+            neighbours: Vec::new(),
         }
     }
 }
 
 impl Scheduler {
-    pub(super) fn check(&self, checker: &Checker<'_>) -> Result<(), DescriptionError> {
+    pub(super) fn check(
+        &self,
+        topology: &Topology,
+        checker: &Checker<'_>,
+    ) -> Result<(), DescriptionError> {
         let figures = [
             ("slice_s", self.slice_s),
             ("smt_throughput", Some(self.smt_throughput)),
@@ -92,6 +106,10 @@ impl Scheduler {
         }
         if !(0.0..=1.0).contains(&self.ideal_share) {
             return Err(checker.bad("scheduler.ideal_share", "must be from 0 to 1"));
+        }
+        for (number, neighbour) in self.neighbours.iter().enumerate() {
+            let key = format!("scheduler.neighbour[{number}]");
+            neighbour.check(&key, topology, checker)?;
         }
         Ok(())
     }
@@ -126,25 +144,31 @@ pub(super) struct Played {
     pub(super) wall_s: f64,
     /// CPU time of all threads, s.
     pub(super) busy_s: f64,
+    /// CPU time of all neighbours, s.
+    pub(super) foreign_s: f64,
     /// Times that a thread came to another CPU than it last was on.
     pub(super) migrations: u64,
+    /// What was followed step by step, s; less than `wall_s` where there were
+    /// too many steps.
+    pub(super) followed_s: f64,
 }
 
-/// Plays a run of this workload on these CPUs.
+/// Plays a run of this workload on these CPUs before a witness; the run is the
+/// same whoever looks on.
 pub(super) fn play(
     topology: &Topology,
     scheduler: &Scheduler,
     workload: &SimWorkload,
-    cpus: &CpuSet,
-    environment: &[(String, String)],
+    (cpus, environment): (&CpuSet, &[(String, String)]),
     chance: &mut ChaCha8Rng,
+    witness: &mut dyn Witness,
 ) -> Played {
     let preferred = environment
         .iter()
         .find(|(name, _)| name == IDEAL_VARIABLE)
         .and_then(|(_, list)| CpuSet::parse_list(list).ok());
-    let field = events::Field::new(topology, scheduler, workload, cpus, preferred.as_ref());
-    events::play(&field, chance)
+    let field = Field::new(topology, scheduler, workload, cpus, preferred.as_ref());
+    events::play(&field, chance, witness)
 }
 
 /// A kernel's command line as a workload: so many units of 10 ms on so many

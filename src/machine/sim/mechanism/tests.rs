@@ -19,9 +19,9 @@ fn mean_s(text: &str, cpus: &str, environment: &[(String, String)]) -> f64 {
                 &description.topology,
                 description.scheduler.as_ref().unwrap(),
                 description.workload("w"),
-                &cpus,
-                environment,
+                (&cpus, environment),
                 &mut chance,
+                &mut Nobody,
             );
             played.wall_s
         })
@@ -178,7 +178,7 @@ proptest! {
         if let Some(burst) = burst { text += &format!("burst_s = {burst}\nwait_s = {wait}\n"); }
         let description = described(&text);
         let mut chance = ChaCha8Rng::seed_from_u64(seed);
-        let played = play(&description.topology, description.scheduler.as_ref().unwrap(), description.workload("w"), &description.topology.allowed, &[], &mut chance);
+        let played = play(&description.topology, description.scheduler.as_ref().unwrap(), description.workload("w"), (&description.topology.allowed, &[]), &mut chance, &mut Nobody);
         let most = 1.3 * cores as f64;
         prop_assert!(played.wall_s >= 5.0 / most - 1e-6, "{played:?}");
         prop_assert!(played.wall_s.is_finite() && played.busy_s >= 5.0 - 1e-6);

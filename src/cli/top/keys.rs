@@ -1,0 +1,183 @@
+//! What keys mean: from a key and the view to the view and what is to be done.
+//!
+//! Pure; nothing is done here.
+
+use std::time::Duration;
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::INTERVALS;
+use crate::record::TopRecord;
+use crate::report::top::{Focus, Prompt, PromptKind, View};
+
+/// Characters that are typed at most.
+const LONGEST: usize = 200;
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Action {
+    /// Nothing beyond what the view shows.
+    Nothing,
+    /// Leave.
+    Leave,
+    /// Say what the pin would do that is being typed.
+    Foresee,
+    /// Pin this thread to what was typed.
+    Pin {
+        /// Which.
+        thread: i32,
+        /// Where.
+        text: String,
+    },
+    /// Undo the last pin.
+    Undo,
+    /// Keep pins when leaving, or no longer.
+    Keep,
+}
+
+/// How far the user can move.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reach {
+    /// Rows of a page.
+    pub(super) page: usize,
+    /// Rows of CPUs that can be scrolled away.
+    pub(super) cpu_rows: usize,
+}
+
+/// A key was pressed.
+pub(super) fn press(view: &mut View, record: &TopRecord, key: KeyEvent, reach: Reach) -> Action {
+    let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+    if is_control && matches!(key.code, KeyCode::Char('c' | 'C')) {
+        return Action::Leave;
+    }
+    if view.prompt.is_some() {
+        return typed(view, key.code, is_control);
+    }
+    view.message = None;
+    if view.shows_help {
+        view.shows_help = false;
+        return Action::Nothing;
+    }
+    if is_control || key.modifiers.contains(KeyModifiers::ALT) {
+        return Action::Nothing;
+    }
+    match key.code {
+        KeyCode::Char('q') | KeyCode::Esc => return Action::Leave,
+        KeyCode::Char('u') => return Action::Undo,
+        KeyCode::Char('P') => return Action::Keep,
+        KeyCode::Char('p') => return ask_where(view, record),
+        KeyCode::Char('f' | '/') => {
+            view.prompt = Some(Prompt {
+                kind: PromptKind::Filter,
+                text: view.filter.clone(),
+                outlook: "Enter takes it, Esc shows all".to_owned(),
+            });
+        }
+        KeyCode::Char('?' | 'h') | KeyCode::F(1) => view.shows_help = true,
+        KeyCode::Char(' ') => view.is_paused = !view.is_paused,
+        KeyCode::Char('s' | '>') => view.order = view.order.next(),
+        KeyCode::Char('<') => view.order = view.order.previous(),
+        KeyCode::Char('+' | '=') => view.interval = stepped(view.interval, 2.0),
+        KeyCode::Char('-') => view.interval = stepped(view.interval, 0.5),
+        KeyCode::Tab => {
+            view.focus = match view.focus {
+                Focus::Threads => Focus::Cpus,
+                Focus::Cpus => Focus::Threads,
+            };
+            view.cpu_top = 0;
+        }
+        code => moved(view, record, code, reach),
+    }
+    Action::Nothing
+}
+
+fn stepped(interval: Duration, by: f64) -> Duration {
+    interval
+        .mul_f64(by)
+        .clamp(*INTERVALS.start(), *INTERVALS.end())
+}
+
+fn moved(view: &mut View, record: &TopRecord, code: KeyCode, reach: Reach) {
+    let last = match view.focus {
+        Focus::Threads => view.arranged(record).len().saturating_sub(1),
+        Focus::Cpus => reach.cpu_rows,
+    };
+    let arranged = view.arranged(record);
+    let row = match view.focus {
+        Focus::Threads => view.chosen_row(&arranged),
+        Focus::Cpus => view.cpu_top,
+    };
+    let to = match code {
+        KeyCode::Up | KeyCode::Char('k') => row.saturating_sub(1),
+        KeyCode::Down | KeyCode::Char('j') => row + 1,
+        KeyCode::PageUp => row.saturating_sub(reach.page),
+        KeyCode::PageDown => row + reach.page,
+        KeyCode::Home => 0,
+        KeyCode::End => last,
+        _ => return,
+    };
+    let to = to.min(last);
+    match view.focus {
+        Focus::Threads => view.chosen = arranged.get(to).map(|thread| thread.thread),
+        Focus::Cpus => view.cpu_top = to,
+    }
+}
+
+fn ask_where(view: &mut View, record: &TopRecord) -> Action {
+    let arranged = view.arranged(record);
+    let Some(thread) = arranged.get(view.chosen_row(&arranged)) else {
+        view.message = Some("there is no thread to be pinned".to_owned());
+        return Action::Nothing;
+    };
+    let (tid, name) = (thread.thread, thread.name.clone().unwrap_or_default());
+    view.chosen = Some(tid);
+    view.prompt = Some(Prompt {
+        kind: PromptKind::Pin { thread: tid, name },
+        text: String::new(),
+        outlook: String::new(),
+    });
+    Action::Foresee
+}
+
+fn typed(view: &mut View, code: KeyCode, is_control: bool) -> Action {
+    let Some(prompt) = &mut view.prompt else {
+        return Action::Nothing;
+    };
+    match code {
+        KeyCode::Enter | KeyCode::Esc => return answered(view, code == KeyCode::Enter),
+        KeyCode::Backspace => {
+            prompt.text.pop();
+        }
+        KeyCode::Char('u' | 'w') if is_control => prompt.text.clear(),
+        KeyCode::Char(_) if is_control => return Action::Nothing,
+        KeyCode::Char(c) if prompt.text.chars().count() < LONGEST => prompt.text.push(c),
+        _ => return Action::Nothing,
+    }
+    match prompt.kind {
+        PromptKind::Filter => {
+            view.filter.clone_from(&prompt.text);
+            Action::Nothing
+        }
+        PromptKind::Pin { .. } => Action::Foresee,
+    }
+}
+
+fn answered(view: &mut View, is_meant: bool) -> Action {
+    let Some(prompt) = view.prompt.take() else {
+        return Action::Nothing;
+    };
+    match (prompt.kind, is_meant) {
+        (PromptKind::Filter, true) => view.filter = prompt.text,
+        (PromptKind::Filter, false) => view.filter.clear(),
+        (PromptKind::Pin { thread, .. }, true) => {
+            let text = prompt.text;
+            return Action::Pin { thread, text };
+        }
+        (PromptKind::Pin { .. }, false) => {}
+    }
+    Action::Nothing
+}
+
+#[cfg(test)]
+#[path = "keys_tests.rs"]
+mod tests;

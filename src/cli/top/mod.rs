@@ -1,0 +1,237 @@
+//! `top`: a live view of threads on CPUs, or one frame of it as text or JSON.
+//!
+//! Nothing is measured here and nothing is drawn: events come from the machine,
+//! figures from `trace::live`, rows from `report::top`. Threads are changed
+//! only where the user says so, and are given back.
+
+mod keys;
+mod once;
+mod pinning;
+mod screen;
+mod session;
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+
+use super::args::{Format, Global, TopArgs, TopSort};
+use super::terminal::Terminal;
+use super::{Exit, open_machine};
+use crate::machine::linux::{Pins, random_seed};
+use crate::machine::{Listener, Machine, MachineError, Subject, TraceOrder, Traced};
+use crate::record::TopRecord;
+use crate::report::top::{Order, View};
+use crate::topology::Topology;
+use crate::trace::live::{Live, Watching};
+use crate::trace::{Scope, Tid, Tier};
+
+/// How long it may take until a key is seen: people feel more than this.
+const ROUND: Duration = Duration::from_millis(100);
+/// Shorter intervals show chance, longer ones nothing.
+const INTERVALS: std::ops::RangeInclusive<Duration> =
+    Duration::from_millis(50)..=Duration::from_secs(3600);
+/// Time for measuring what the tier costs before the first frame.
+const CALIBRATION: Duration = Duration::from_millis(250);
+
+pub(super) fn top(global: &Global, args: &TopArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+    let forced = read_arguments(args, terminal)?;
+    let is_local = global.machine == "local";
+    // Before the machine is open: it makes orphans its own.
+    let pins = match is_local && !args.once {
+        true => Some(Pins::start().context("starting the guardian of pins")?),
+        false => None,
+    };
+    let seed = args.seed.unwrap_or_else(random_seed);
+    let mut machine = open_machine(global, seed, false)?;
+    let (topology, _) = machine.topology()?;
+    let tiers = candidates(machine.as_mut(), forced);
+    let watch = Watch {
+        topology,
+        pid: args.pid,
+        is_local,
+        label: machine.label(),
+        interval: args.interval,
+    };
+    let view = View {
+        order: order(args.sort),
+        filter: args.filter.clone().unwrap_or_default(),
+        interval: args.interval,
+        ascii: !has_utf8(),
+        ..View::default()
+    };
+    if args.once {
+        once::print(machine.as_mut(), &tiers, &watch, &view, terminal)
+    } else {
+        session::show(machine.as_mut(), &tiers, watch, view, pins, terminal)
+    }
+}
+
+/// What can be said of the arguments before anything is opened; returns the
+/// tier.
+fn read_arguments(args: &TopArgs, terminal: &Terminal) -> anyhow::Result<Option<Tier>> {
+    let tier = args.tier.as_deref().map(str::parse::<Tier>).transpose();
+    let tier = tier.map_err(|error| anyhow!("--tier {error}"))?;
+    if let Some(pid) = args.pid.filter(|pid| *pid <= 0) {
+        bail!("--pid {pid}: the number of a process is above 0");
+    }
+    if !INTERVALS.contains(&args.interval) {
+        bail!("--interval must lie between 50ms and 1h");
+    }
+    if args.once {
+        return Ok(tier);
+    }
+    if terminal.format() == Format::Json {
+        bail!("--format json prints one frame: add --once");
+    }
+    if !io::stdout().is_terminal() {
+        bail!("standard output is no terminal: --once prints one frame as text");
+    }
+    Ok(tier)
+}
+
+/// What is watched.
+struct Watch {
+    topology: Topology,
+    pid: Option<Tid>,
+    is_local: bool,
+    label: String,
+    interval: Duration,
+}
+
+/// How it is watched.
+#[derive(Debug, Clone, Copy, Default)]
+struct Way {
+    /// `None`: the machine knows one way only.
+    tier: Option<Tier>,
+    cost_ns: Option<f64>,
+}
+
+impl Watch {
+    /// In which way is open yet.
+    fn order(&self, limit: Option<Duration>) -> TraceOrder<'static> {
+        TraceOrder {
+            subject: match self.pid {
+                Some(pid) => Subject::Process(pid),
+                None => Subject::Everything,
+            },
+            tier: None,
+            limit,
+            round: ROUND.min(self.interval),
+        }
+    }
+
+    fn live(&self, tier: Option<Tier>) -> Live {
+        let all = Scope {
+            has_switches: true,
+            has_all_cpus: true,
+            has_wakeups: true,
+        };
+        let watching = Watching {
+            scope: tier.map_or(all, Tier::scope),
+            is_everything: self.pid.is_none(),
+            observer: i32::try_from(std::process::id())
+                .ok()
+                .filter(|_| self.is_local),
+        };
+        Live::new(&self.topology, watching)
+    }
+
+    /// A frame with what is not in it.
+    fn record(&self, live: &mut Live, way: Way, now_ns: u64) -> TopRecord {
+        let frame = live.frame(now_ns);
+        let mut record = TopRecord::new(&frame, &self.topology);
+        if !self.is_local {
+            record.simulated = true;
+            record.host.clone_from(&self.label);
+        }
+        record.tier = way
+            .tier
+            .filter(|_| self.is_local)
+            .map_or("simulated", Tier::name)
+            .to_owned();
+        record.cost_ns_per_switch = way.cost_ns;
+        record.pid = self.pid;
+        record
+    }
+}
+
+/// Ways to be tried, the best first.
+fn candidates(machine: &mut dyn Machine, forced: Option<Tier>) -> Vec<Option<Tier>> {
+    if forced.is_some() {
+        return vec![forced];
+    }
+    let tiers = machine.tiers();
+    let mut open: Vec<Tier> = tiers
+        .iter()
+        .filter(|tier| tier.refused.is_none())
+        .map(|tier| tier.tier)
+        .collect();
+    open.sort_unstable();
+    let best_first: Vec<Option<Tier>> = open.into_iter().rev().map(Some).collect();
+    match best_first.is_empty() {
+        true => vec![None],
+        false => best_first,
+    }
+}
+
+/// Watches in the best way that can be had; `start` makes the listener ready
+/// for a way. A tier that looks permitted may still be refused to this
+/// subject.
+fn watch<L: Listener>(
+    machine: &mut dyn Machine,
+    ways: &[Option<Tier>],
+    order: TraceOrder<'_>,
+    listener: &mut L,
+    mut start: impl FnMut(&mut L, Way),
+) -> anyhow::Result<Traced> {
+    let mut refused = None;
+    for &tier in ways {
+        let cost_ns = cost(machine, tier);
+        start(listener, Way { tier, cost_ns });
+        match machine.trace(&TraceOrder { tier, ..order }, listener) {
+            Ok(traced) => return Ok(traced),
+            Err(error @ MachineError::Untraceable { .. }) => {
+                refused.get_or_insert(error);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    match refused {
+        Some(error) => Err(error.into()),
+        None => bail!("there is no way of tracing this machine"),
+    }
+}
+
+/// What a switch takes more, ns; a short look, so not a precise one.
+fn cost(machine: &mut dyn Machine, tier: Option<Tier>) -> Option<f64> {
+    let costs = machine.tracing_cost(&[tier?], CALIBRATION).ok()?;
+    let cost = costs.iter().find(|cost| Some(cost.tier) == tier)?;
+    Some(cost.ns_per_switch).filter(|cost| cost.is_finite() && *cost >= 0.0)
+}
+
+const fn order(sort: TopSort) -> Order {
+    match sort {
+        TopSort::Cpu => Order::Cpu,
+        TopSort::Migrations => Order::Migrations,
+        TopSort::Wait => Order::Wait,
+        TopSort::Place => Order::Place,
+        TopSort::Name => Order::Name,
+    }
+}
+
+/// Does the terminal understand more than ASCII, by the locale?
+fn has_utf8() -> bool {
+    let set = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .find_map(variable);
+    set.is_some_and(|locale| {
+        let locale = locale.to_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
+}
+
+#[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}

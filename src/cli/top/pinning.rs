@@ -1,0 +1,107 @@
+//! What a user types for a pin, and what is known of threads beside the trace.
+
+use std::collections::BTreeMap;
+
+use crate::machine::linux::thread_settings;
+use crate::placement::Placement;
+use crate::record::TopRecord;
+use crate::report::top::View;
+use crate::topology::{CpuSet, Topology};
+
+/// Threads around the chosen one whose masks are asked for: more than any
+/// screen shows, few enough to cost nothing.
+const ASKED: usize = 200;
+
+/// Masks and policies of the threads that are likely to be shown.
+pub(super) fn add_settings(record: &mut TopRecord, view: &View) {
+    let arranged = view.arranged(record);
+    let first = view.chosen_row(&arranged).saturating_sub(ASKED / 2);
+    let asked = arranged.iter().skip(first).take(ASKED);
+    let settings: BTreeMap<i32, (String, String)> = asked
+        .filter_map(|thread| {
+            let (cpus, policy) = thread_settings(thread.thread)?;
+            Some((thread.thread, (cpus.to_string(), policy.to_owned())))
+        })
+        .collect();
+    record.add_settings(&settings);
+}
+
+/// The CPUs that a text means: a list such as `0-3,8`, or a placement.
+///
+/// # Errors
+/// What is wrong with it, or what may be typed.
+pub(super) fn cpus(text: &str, topology: &Topology) -> Result<CpuSet, String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err("CPUs such as 0-3,8 or a placement such as one-core; Esc: no pin".to_owned());
+    }
+    let cpus = if text.starts_with(|c: char| c.is_ascii_digit()) {
+        CpuSet::parse_list(text).map_err(|error| error.to_string())?
+    } else {
+        let placement: Placement = text.parse().map_err(|error| format!("{error}"))?;
+        let realised = placement
+            .realise(topology)
+            .map_err(|error| error.to_string())?;
+        if realised.memory.is_some() {
+            return Err("a running thread keeps its memory policy: leave out /mem=".to_owned());
+        }
+        realised.cpus
+    };
+    let absent = cpus.difference(&topology.online);
+    if !absent.is_empty() {
+        return Err(format!("this machine has no CPU {absent}"));
+    }
+    Ok(cpus)
+}
+
+/// What a pin would do, as far as it is typed.
+pub(super) fn outlook(text: &str, topology: &Topology, now: Option<&str>) -> String {
+    match cpus(text, topology) {
+        Ok(cpus) => match now {
+            Some(now) => format!("CPUs {cpus}; now {now}. Enter pins it, Esc leaves it"),
+            None => "the thread has ended; Esc leaves".to_owned(),
+        },
+        Err(reason) => reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine() -> Topology {
+        Topology::from_synthetic("package:1 l3:2 core:2 pu:2").unwrap()
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: Result<&str, &str>) {
+        let found = cpus(text, &machine());
+        let found = found.map(|cpus| cpus.to_string());
+        match (found, expected) {
+            (Ok(found), Ok(expected)) => assert_eq!(found, expected),
+            (Err(found), Err(part)) => assert!(found.contains(part), "{found}"),
+            (found, _) => panic!("{text}: {found:?}"),
+        }
+    }
+
+    #[test]
+    fn what_may_be_typed() {
+        check("0-2", Ok("0-2"));
+        check(" 3 ", Ok("3"));
+        check("one-llc:1", Ok("4-7"));
+        check("one-core", Ok("0-1"));
+        check("", Err("0-3,8"));
+        check("8", Err("no CPU 8"));
+        check("3-1", Err("backwards"));
+        check("1x", Err("1x"));
+        check("nowhere", Err("nowhere"));
+        check("one-core/mem=bind", Err("/mem="));
+        check("one-llc:9", Err("9"));
+    }
+
+    #[test]
+    fn the_outlook_says_what_would_change() {
+        let told = outlook("one-core", &machine(), Some("0-7"));
+        assert_eq!(told, "CPUs 0-1; now 0-7. Enter pins it, Esc leaves it");
+    }
+}

@@ -1,0 +1,297 @@
+//! The live view: events in, frames and keys in rounds, pins on demand.
+
+use std::io;
+use std::time::Duration;
+
+use anyhow::Context;
+use ratatui::crossterm::event::{self, Event as Input, KeyEventKind};
+
+use super::keys::{Action, Reach, press};
+use super::screen::Screen;
+use super::{ROUND, Watch, Way, pinning, watch};
+use crate::cli::Exit;
+use crate::cli::terminal::Terminal;
+use crate::machine::linux::{Pins, terminal_is_gone, thread_settings};
+use crate::machine::{Listener, Machine};
+use crate::record::TopRecord;
+use crate::report::top::{PromptKind, Size, View, hidden_cpu_rows, screen};
+use crate::trace::live::Live;
+use crate::trace::{Event, Tier};
+
+/// The first frame comes after this time, however long the interval is.
+const FIRST: Duration = Duration::from_millis(250);
+
+/// The view, what feeds it, and what it acts on.
+struct Session {
+    watch: Watch,
+    live: Live,
+    way: Way,
+    view: View,
+    screen: Screen,
+    pins: Option<Pins>,
+    /// The last frame.
+    record: Option<TopRecord>,
+    /// When the last frame was made, or the trace began; ns of its clock.
+    last_ns: Option<u64>,
+    failure: Option<io::Error>,
+    has_left: bool,
+    /// Nobody can see the view any more.
+    is_gone: bool,
+}
+
+/// Shows frames until the user leaves.
+pub(super) fn show(
+    machine: &mut dyn Machine,
+    ways: &[Option<Tier>],
+    watched: Watch,
+    view: View,
+    pins: Option<Pins>,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    let order = watched.order(None);
+    let pid = watched.pid;
+    let screen = Screen::open(terminal.palette().is_colored()).context("taking the terminal")?;
+    let mut session = Session {
+        live: watched.live(None),
+        watch: watched,
+        way: Way::default(),
+        view,
+        screen,
+        pins,
+        record: None,
+        last_ns: None,
+        failure: None,
+        has_left: false,
+        is_gone: false,
+    };
+    let ended = watch(machine, ways, order, &mut session, Session::start);
+    let Session {
+        screen,
+        pins,
+        failure,
+        has_left,
+        ..
+    } = session;
+    drop(screen);
+    give_back(pins, terminal);
+    if let Some(error) = failure {
+        return Err(error).context("the terminal");
+    }
+    ended?;
+    match pid {
+        _ if has_left => Ok(Exit::Done),
+        Some(pid) if thread_settings(pid).is_none() => {
+            terminal.note(&format!("process {pid} ended"));
+            Ok(Exit::Done)
+        }
+        _ => Ok(Exit::Interrupted),
+    }
+}
+
+/// Undoes the pins, and says what became of them.
+fn give_back(pins: Option<Pins>, terminal: &Terminal) {
+    let Some(mut pins) = pins.filter(|pins| pins.count() > 0) else {
+        return;
+    };
+    let count = pins.count();
+    if pins.are_kept() {
+        terminal.note(&format!("{count} pinned threads stay where they are"));
+        return;
+    }
+    let mut undone = 0;
+    while let Some((_, is_undone)) = pins.undo() {
+        undone += usize::from(is_undone);
+    }
+    terminal.note(&match count - undone {
+        0 => format!("pins undone: {undone}"),
+        left => format!("pins undone: {undone}; threads that ended or were changed since: {left}"),
+    });
+}
+
+impl Listener for Session {
+    fn events(&mut self, events: &[Event]) {
+        self.live.take(events);
+    }
+
+    fn round(&mut self, now_ns: u64) -> bool {
+        self.live.begin(now_ns);
+        let since = now_ns.saturating_sub(*self.last_ns.get_or_insert(now_ns));
+        let interval = match self.record {
+            None => FIRST.min(self.view.interval),
+            Some(_) => self.view.interval,
+        };
+        // Reading keys of a terminal that was closed would never end.
+        self.is_gone |= terminal_is_gone();
+        if self.is_gone {
+            return false;
+        }
+        let has_frame = since >= nanoseconds(interval) && self.take_frame(now_ns);
+        match self.answer_keys() {
+            Ok(has_keys) if has_frame || has_keys => self.draw(),
+            Ok(_) => {}
+            Err(error) => self.fail(error),
+        }
+        !self.has_left && self.failure.is_none()
+    }
+}
+
+impl Session {
+    fn start(&mut self, way: Way) {
+        self.live = self.watch.live(way.tier);
+        self.way = way;
+        self.last_ns = None;
+    }
+
+    /// Makes the next frame; says whether it is to be shown. Paused, it is
+    /// made all the same, so that sums begin anew and the ended are forgotten.
+    fn take_frame(&mut self, now_ns: u64) -> bool {
+        self.last_ns = Some(now_ns);
+        let record = self.watch.record(&mut self.live, self.way, now_ns);
+        if self.view.is_paused && self.record.is_some() {
+            return false;
+        }
+        self.record = Some(record);
+        true
+    }
+
+    /// Takes all keys that were pressed; says whether there were any.
+    fn answer_keys(&mut self) -> io::Result<bool> {
+        let mut has_input = false;
+        // Rounds of a simulated machine take no time: it would run away.
+        let mut patience = match self.watch.is_local {
+            true => Duration::ZERO,
+            false => ROUND,
+        };
+        while !self.has_left && !terminal_is_gone() && event::poll(patience)? {
+            has_input = true;
+            patience = Duration::ZERO;
+            match event::read()? {
+                Input::Key(key) if key.kind != KeyEventKind::Release => {
+                    let reach = self.reach()?;
+                    let nothing = TopRecord::default();
+                    let record = self.record.as_ref().unwrap_or(&nothing);
+                    let action = press(&mut self.view, record, key, reach);
+                    self.act(action);
+                }
+                // A new size needs a new picture, which follows.
+                _ => {}
+            }
+        }
+        Ok(has_input)
+    }
+
+    fn reach(&self) -> io::Result<Reach> {
+        let size = self.screen.size()?;
+        let cpu_rows = self
+            .record
+            .as_ref()
+            .map_or(0, |record| hidden_cpu_rows(record, &self.view, size));
+        Ok(Reach {
+            page: (size.height / 2).max(1),
+            cpu_rows,
+        })
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Nothing => {}
+            Action::Leave => self.has_left = true,
+            Action::Foresee => self.foresee(),
+            Action::Pin { thread, text } => self.pin(thread, &text),
+            Action::Undo => self.undo(),
+            Action::Keep => self.keep(),
+        }
+        if let Some(pins) = &self.pins {
+            self.view.pins.count = pins.count();
+            self.view.pins.are_kept = pins.are_kept();
+        }
+    }
+
+    /// Says what the pin would do that is being typed.
+    fn foresee(&mut self) {
+        let topology = &self.watch.topology;
+        let Some(prompt) = &mut self.view.prompt else {
+            return;
+        };
+        let PromptKind::Pin { thread, .. } = prompt.kind else {
+            return;
+        };
+        prompt.outlook = if self.pins.is_some() {
+            let now = thread_settings(thread).map(|(cpus, _)| cpus.to_string());
+            pinning::outlook(&prompt.text, topology, now.as_deref())
+        } else {
+            NOT_PINNED.to_owned()
+        };
+    }
+
+    fn pin(&mut self, thread: i32, text: &str) {
+        let Some(pins) = &mut self.pins else {
+            self.view.message = Some(NOT_PINNED.to_owned());
+            return;
+        };
+        let told = match pinning::cpus(text, &self.watch.topology) {
+            Err(reason) => format!("nothing is pinned: {reason}"),
+            Ok(cpus) => match pins.pin(thread, &cpus) {
+                Err(error) => error.to_string(),
+                Ok(granted) if granted == cpus => {
+                    format!(
+                        "thread {thread} may use CPUs {granted}; u undoes it, and so does leaving"
+                    )
+                }
+                Ok(granted) => {
+                    format!(
+                        "thread {thread} was granted only CPUs {granted} of {cpus}; u undoes it"
+                    )
+                }
+            },
+        };
+        self.view.message = Some(told);
+    }
+
+    fn undo(&mut self) {
+        let undone = self.pins.as_mut().and_then(Pins::undo);
+        self.view.message = Some(match undone {
+            None => "there is no pin to be undone".to_owned(),
+            Some((thread, true)) => format!("thread {thread} has its old mask again"),
+            Some((thread, false)) => {
+                format!("thread {thread} ended, or its mask was changed since: left as it is")
+            }
+        });
+    }
+
+    fn keep(&mut self) {
+        let Some(pins) = &mut self.pins else {
+            return;
+        };
+        let are_kept = !pins.are_kept();
+        pins.keep(are_kept);
+        self.view.message = Some(match are_kept {
+            true => "pins stay when pinwise leaves".to_owned(),
+            false => "pins are undone when pinwise leaves".to_owned(),
+        });
+    }
+
+    fn draw(&mut self) {
+        let Some(record) = &mut self.record else {
+            return;
+        };
+        if self.watch.is_local {
+            pinning::add_settings(record, &self.view);
+        }
+        let (record, view) = (&*record, &self.view);
+        let drawn = self.screen.show(|size: Size| screen(record, view, size));
+        if let Err(error) = drawn {
+            self.fail(error);
+        }
+    }
+
+    fn fail(&mut self, error: io::Error) {
+        self.failure.get_or_insert(error);
+    }
+}
+
+const NOT_PINNED: &str = "threads of a simulated machine cannot be pinned";
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,171 @@
+//! `trace import`: files that perf and ftrace made.
+
+use std::fs::File;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+
+use super::export::Sinks;
+use crate::cli::args::{Global, TraceImportArgs};
+use crate::cli::plan::name_and_time;
+use crate::cli::terminal::Terminal;
+use crate::cli::{Exit, export, open_store, topology};
+use crate::record::{HostRecord, MachineRecord, TraceSource};
+use crate::report;
+use crate::study::trace::{About, Book};
+use crate::topology::{CpuSet, Topology};
+use crate::trace::import::{Facts, Import, Imported, Whom};
+use crate::trace::{Event, What};
+
+pub(super) fn import(
+    global: &Global,
+    args: &TraceImportArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    let named = || args.file.display().to_string();
+    let import = open(&args.file).and_then(|file| Ok(Import::open(file)?));
+    let import = import.with_context(named)?;
+    let facts = import.facts().clone();
+    let (machine, topology) = machine(global, args, terminal)?;
+    let mut store = open_store(global)?;
+    let mut sinks = Sinks::open(&args.exports)?;
+    let mut book = Book::new(&topology, facts.scope);
+    let mut cpus = CpuSet::new();
+    let whom = args.pid.map_or(Whom::Default, Whom::Process);
+    let imported = import.read(whom, &mut |events| {
+        note_cpus(events, &mut cpus);
+        book.take(events);
+        sinks.take(events);
+    });
+    let imported = imported.with_context(named)?;
+    let about = About {
+        source: TraceSource::Import {
+            path: named(),
+            pid: args.pid,
+        },
+        tier: facts.format.to_owned(),
+        host: host(machine, &topology, &facts),
+        span_ns: None,
+        notes: notes(imported, &facts, &topology, &cpus, args),
+        tags: args.tags.clone(),
+    };
+    let mut record = book.close(about);
+    (record.id, record.started) = name_and_time();
+    let stored = store.as_mut().map(|store| store.keep(&record));
+    super::show(&record, terminal)?;
+    if let Some(path) = &args.export_json {
+        export::write_file(path, &format!("{}\n", serde_json::to_string(&record)?))?;
+    }
+    sinks.finish(Some(&record))?;
+    if let Some(Err(error)) = stored {
+        terminal.error(&format!("{error}; the trace above is complete"));
+        return Ok(Exit::Error);
+    }
+    Ok(Exit::Done)
+}
+
+#[expect(clippy::disallowed_methods, reason = "cli reads what the user names")]
+fn open(path: &Path) -> anyhow::Result<File> {
+    let file = File::open(path)?;
+    let kind = file.metadata()?;
+    if kind.is_dir() {
+        bail!("it is a directory (perf record --threads makes one); record without --threads");
+    }
+    if !kind.is_file() {
+        bail!("it is no file that can be read twice; write it to a file first");
+    }
+    Ok(file)
+}
+
+/// The machine that the trace is read as: how it is named in the record, and
+/// what it is made of.
+fn machine(
+    global: &Global,
+    args: &TraceImportArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<(String, Topology)> {
+    let (name, (topology, warnings)) = match &args.topology {
+        Some(path) => {
+            let name = path.display().to_string();
+            (name, topology::read_named("--topology", path)?)
+        }
+        None => (global.machine.clone(), topology::of_machine(global)?),
+    };
+    for warning in &warnings {
+        terminal.note(warning);
+    }
+    Ok((name, topology))
+}
+
+fn host(machine_spec: String, topology: &Topology, facts: &Facts) -> HostRecord {
+    let simulated = machine_spec.starts_with("sim:");
+    let mut machine = MachineRecord::new(&topology.identity);
+    if facts.host.is_some() {
+        machine.hostname.clone_from(&facts.host);
+    }
+    HostRecord {
+        machine_spec,
+        simulated,
+        machine,
+        counts: topology.counts().into(),
+        allowed: topology.allowed.to_string(),
+        shape_hash: format!("{:016x}", topology.shape_hash()),
+    }
+}
+
+/// CPUs that something happened on.
+fn note_cpus(events: &[Event], cpus: &mut CpuSet) {
+    for event in events {
+        let is_of_cpu = matches!(
+            event.what,
+            What::Switch { .. } | What::In { .. } | What::Out { .. }
+        );
+        let cpu = event.cpu as usize;
+        if is_of_cpu && cpu <= CpuSet::MAX_CPU && !cpus.contains(cpu) {
+            cpus.insert(cpu);
+        }
+    }
+}
+
+/// What should be known of the file, and of how it goes with the machine.
+fn notes(
+    imported: Imported,
+    facts: &Facts,
+    topology: &Topology,
+    cpus: &CpuSet,
+    args: &TraceImportArgs,
+) -> Vec<String> {
+    let mut notes = imported.notes;
+    let others = cpus.difference(&topology.online);
+    if !others.is_empty() {
+        notes.push(format!(
+            "The trace has CPUs {others} that the machine it is read as has not; --topology names the right one."
+        ));
+    }
+    let online = topology.online.len();
+    if let Some((_, told)) = facts.cpus
+        && told as usize != online
+    {
+        notes.push(format!(
+            "The trace was made on {told} CPUs; it is read as a machine of {online}: --topology names the right one."
+        ));
+    }
+    let is_foreign = facts.host.is_some() && facts.host != topology.identity.hostname;
+    if is_foreign
+        && args.topology.is_none()
+        && let Some(host) = &facts.host
+    {
+        notes.push(format!(
+            "The trace was made on '{}', another machine; --topology names what that one is like.",
+            report::visible(host)
+        ));
+    }
+    if let Some(root) = imported.root
+        && args.pid.is_none()
+    {
+        notes.push(format!(
+            "It is about the command that perf started, thread {root} and what that started."
+        ));
+    }
+    notes
+}

@@ -1,0 +1,209 @@
+//! `trace`: what the scheduler did with a command, a process, a file's
+//! threads.
+
+mod export;
+mod import;
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use super::args::{Global, TraceAction, TraceArgs};
+use super::plan::name_and_time;
+use super::terminal::Terminal;
+use super::{Exit, export as files, open_machine, open_store};
+use crate::machine::linux::random_seed;
+use crate::machine::{Machine, MachineError, Output, Request, Subject};
+use crate::placement::{Placement, Realised};
+use crate::record::{TraceRecord, TraceSource};
+use crate::report;
+use crate::study::trace::{self as tracing, Plan};
+use crate::trace::Tier;
+use crate::workload::{Command, Workload};
+use export::Sinks;
+
+/// How long a process is traced where nothing is said.
+const USUAL: Duration = Duration::from_secs(10);
+/// Time for learning what the tier costs, before each trace.
+const CALIBRATION: Duration = Duration::from_millis(300);
+
+pub(super) fn trace(
+    global: &Global,
+    args: &TraceArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    match &args.action {
+        Some(TraceAction::Import(args)) => return import::import(global, args, terminal),
+        Some(TraceAction::Tiers { limit }) => return tiers(global, *limit, terminal),
+        None => {}
+    }
+    if args.argv.is_empty() && args.pid.is_none() && !args.all {
+        bail!("say what to trace: -- COMMAND, --pid PID, or --all");
+    }
+    let tier: Option<Tier> = parsed_tier(args.tier.as_deref())?;
+    let output = output(args)?;
+    let mut machine = open_machine(global, args.seed.unwrap_or_else(random_seed), false)?;
+    let mut store = open_store(global)?;
+    let mut sinks = Sinks::open(&args.exports)?;
+    let made = match Whom::of(args)? {
+        Whom::Command(command) => {
+            of_command(args, &command, output, tier, machine.as_mut(), &mut sinks)
+        }
+        whom => of_running(args, &whom, tier, machine.as_mut(), &mut sinks),
+    };
+    let mut record = match made {
+        Ok(record) => record,
+        Err(error) if is_interrupt(&error) => {
+            terminal.warn("interrupted; nothing was stored");
+            return Ok(Exit::Interrupted);
+        }
+        Err(error) => return Err(error),
+    };
+    (record.id, record.started) = name_and_time();
+    let stored = store.as_mut().map(|store| store.keep(&record));
+    show(&record, terminal)?;
+    if let Some(path) = &args.export_json {
+        files::write_file(path, &format!("{}\n", serde_json::to_string(&record)?))?;
+    }
+    sinks.finish(Some(&record))?;
+    if let Some(Err(error)) = stored {
+        terminal.error(&format!("{error}; the trace above is complete"));
+        return Ok(Exit::Error);
+    }
+    Ok(match record.exit {
+        None | Some(0) => Exit::Done,
+        Some(_) => Exit::Error,
+    })
+}
+
+/// Prints a trace, new or stored.
+pub(super) fn show(record: &TraceRecord, terminal: &Terminal) -> anyhow::Result<()> {
+    if terminal.is_json() {
+        return terminal.print_json(record);
+    }
+    terminal.print(&report::trace(record, terminal.palette()))
+}
+
+/// `--tier`, for all commands that take it.
+pub(super) fn parsed_tier(text: Option<&str>) -> anyhow::Result<Option<Tier>> {
+    let tier = text.map(str::parse).transpose();
+    tier.map_err(|error: String| anyhow::anyhow!("--tier {error}"))
+}
+
+fn tiers(global: &Global, time: Duration, terminal: &Terminal) -> anyhow::Result<Exit> {
+    let mut machine = open_machine(global, 0, false)?;
+    let records = tracing::tiers(machine.as_mut(), time)?;
+    if terminal.is_json() {
+        terminal.print_json(&serde_json::json!({ "tiers": records }))?;
+    } else {
+        terminal.print(&report::tiers(&records, terminal.palette()))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Whom a trace is about.
+enum Whom {
+    Command(Command),
+    Process(i32),
+    Everything,
+}
+
+impl Whom {
+    fn of(args: &TraceArgs) -> anyhow::Result<Self> {
+        Ok(match args.pid {
+            Some(pid) if pid <= 0 => bail!("--pid {pid}: a process id is 1 or more"),
+            Some(pid) => Self::Process(pid),
+            None if args.all => Self::Everything,
+            None => Self::Command(Command::from_argv(args.argv.clone())?),
+        })
+    }
+}
+
+fn of_command(
+    args: &TraceArgs,
+    command: &Command,
+    output: Output,
+    tier: Option<Tier>,
+    machine: &mut dyn Machine,
+    sinks: &mut Sinks,
+) -> anyhow::Result<TraceRecord> {
+    let placement: Placement = args.place.parse().context("--place")?;
+    let (topology, _) = machine.topology()?;
+    let Realised { cpus, memory, .. } = placement.realise(&topology).context("--place")?;
+    let workload = Workload {
+        input: args.input.clone(),
+        ..Workload::new(command.clone())
+    };
+    let request = Request {
+        workload: &workload,
+        cpus: &cpus,
+        memory: memory.as_ref(),
+        output,
+        environment_padding: 0,
+        count_threads_closely: false,
+    };
+    let plan = Plan {
+        subject: Subject::Command(&request),
+        source: TraceSource::Command {
+            command: command.argv().to_vec(),
+            placement: placement.to_string(),
+            cpus: cpus.to_string(),
+        },
+        tier,
+        limit: args.limit,
+        calibration: calibration(args),
+        tags: args.tags.clone(),
+    };
+    Ok(tracing::run(&plan, machine, sinks)?)
+}
+
+fn of_running(
+    args: &TraceArgs,
+    whom: &Whom,
+    tier: Option<Tier>,
+    machine: &mut dyn Machine,
+    sinks: &mut Sinks,
+) -> anyhow::Result<TraceRecord> {
+    let (subject, source) = match whom {
+        Whom::Process(pid) => {
+            let name = crate::machine::linux::process_name(*pid).unwrap_or_default();
+            (
+                Subject::Process(*pid),
+                TraceSource::Process { pid: *pid, name },
+            )
+        }
+        _ => (Subject::Everything, TraceSource::Machine),
+    };
+    let plan = Plan {
+        subject,
+        source,
+        tier,
+        limit: Some(args.limit.unwrap_or(USUAL)),
+        calibration: calibration(args),
+        tags: args.tags.clone(),
+    };
+    Ok(tracing::run(&plan, machine, sinks)?)
+}
+
+const fn calibration(args: &TraceArgs) -> Duration {
+    if args.no_cost {
+        Duration::ZERO
+    } else {
+        CALIBRATION
+    }
+}
+
+fn output(args: &TraceArgs) -> anyhow::Result<Output> {
+    Ok(match args.output.as_str() {
+        "discard" => Output::Discard,
+        "inherit" => Output::Inherit,
+        other => bail!("--output '{other}': discard or inherit"),
+    })
+}
+
+fn is_interrupt(error: &anyhow::Error) -> bool {
+    matches!(
+        error.downcast_ref::<MachineError>(),
+        Some(MachineError::Interrupted)
+    )
+}

@@ -1,0 +1,136 @@
+//! Formats of several kernels, and texts that are none.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Linux 6.18, `x86_64`.
+const SWITCH_6_18: &str = "name: sched_switch
+ID: 372
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+
+\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;
+\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;
+\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;
+\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;
+\tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;
+\tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;
+\tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;
+
+print fmt: \"prev_state=%s%s\", (REC->prev_state & ((((0x00000000 | 0x00000001) + 1) << 1) - 1)) ? __print_flags(REC->prev_state & 0xff, \"|\", { 0x00000001, \"S\" }, { 0x00000002, \"D\" }, { 0x00000004, \"T\" }, { 0x00000008, \"t\" }, { 0x00000010, \"X\" }, { 0x00000020, \"Z\" }, { 0x00000040, \"P\" }, { 0x00000080, \"I\" }) : \"R\", REC->prev_state & 0x100 ? \"+\" : \"\"
+";
+
+/// Linux 3.10: the states have other bits, written in decimal.
+const SWITCH_3_10: &str = "name: sched_switch
+ID: 290
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+
+\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:1;
+\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;
+\tfield:long prev_state;\toffset:32;\tsize:4;\tsigned:1;
+\tfield:pid_t next_pid;\toffset:52;\tsize:4;\tsigned:1;
+
+print fmt: \"%s%s\", REC->prev_state & (1024-1) ? __print_flags(REC->prev_state & (1024-1), \"|\", { 1, \"S\"} , { 2, \"D\" }, { 4, \"T\" }, { 8, \"t\" }, { 16, \"Z\" }, { 32, \"X\" }, { 64, \"x\" }, { 128, \"W\" }) : \"R\", REC->prev_state & 1024 ? \"+\" : \"\"
+";
+
+/// Linux 6.18: the name is a location, so that what follows moved forward.
+const WAKEUP_MOVED: &str = "name: sched_wakeup
+ID: 368
+format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+
+\tfield:__data_loc char[] comm;\toffset:8;\tsize:4;\tsigned:0;
+\tfield:pid_t pid;\toffset:12;\tsize:4;\tsigned:1;
+\tfield:int target_cpu;\toffset:20;\tsize:4;\tsigned:1;
+
+print fmt: \"comm=%s\", __get_str(comm)
+";
+
+#[track_caller]
+fn check(text: &str, name: &'static str, expected: Result<(usize, usize), &str>) {
+    let found = TracepointFormat::parse(text).and_then(|format| format.number(name));
+    let found = found.map(|field| (field.offset, field.size));
+    assert_eq!(
+        found.map_err(|e| e.to_string()),
+        expected.map_err(str::to_owned)
+    );
+}
+
+#[test]
+fn fields_are_where_each_kernel_has_them() {
+    check(SWITCH_6_18, "prev_state", Ok((32, 8)));
+    check(SWITCH_3_10, "prev_state", Ok((32, 4)));
+    check(SWITCH_6_18, "next_pid", Ok((56, 4)));
+    check(SWITCH_3_10, "next_pid", Ok((52, 4)));
+    check(WAKEUP_MOVED, "pid", Ok((12, 4)));
+    check(WAKEUP_MOVED, "common_type", Ok((0, 2)));
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let without = SWITCH_6_18.replace("next_pid", "next_tgid");
+    check(
+        &without,
+        "next_pid",
+        Err("the format has no field 'next_pid'"),
+    );
+    let wide = SWITCH_6_18.replace("offset:56;\tsize:4", "offset:56;\tsize:3");
+    let told = "the field 'next_pid' is 3 bytes at 56, which is no number";
+    check(&wide, "next_pid", Err(told));
+    check("", "pid", Err("the format has no ID"));
+    check("ID: 99999999\n", "pid", Err("the format has no ID"));
+    let silent = TracepointFormat::parse(WAKEUP_MOVED).unwrap();
+    assert_eq!(silent.left_states(), Err(FormatError::NoStates));
+}
+
+#[test]
+fn states_are_explained_by_the_kernel_itself() {
+    let states = |text| {
+        TracepointFormat::parse(text)
+            .unwrap()
+            .left_states()
+            .unwrap()
+    };
+    assert_eq!(states(SWITCH_6_18), (0xff, 0x30));
+    assert_eq!(states(SWITCH_3_10), (0xff, 0x70));
+}
+
+#[test]
+fn numbers_are_read_with_their_sign() {
+    let read = |size, is_signed, raw: &[u8]| {
+        let field = Field {
+            offset: 1,
+            size,
+            is_signed,
+        };
+        field.read(raw)
+    };
+    let bytes = [9, 0xfe, 0xff, 0xff, 0xff, 0, 0, 0, 0];
+    assert_eq!(read(4, true, &bytes), Some(-2));
+    assert_eq!(read(4, false, &bytes), Some(0xffff_fffe));
+    assert_eq!(read(8, true, &bytes), Some(0xffff_fffe));
+    assert_eq!(read(1, true, &bytes), Some(-2));
+    assert_eq!(read(8, true, &bytes[..8]), None);
+    assert_eq!(read(4, true, &[]), None);
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(
+        text in "(ID: ?[0-9]{0,6}\n|field:\\PC{0,9};offset:[0-9]{1,20};size:[0-9]{1,3};\n|print fmt: (\\{ ?(0x)?[0-9]{0,20}, \"[A-Z]?\" ?\\}?,? ?){0,3}\n|\\PC{0,20}\n){0,6}",
+        raw in prop::collection::vec(any::<u8>(), 0..40),
+    ) {
+        if let Ok(format) = TracepointFormat::parse(&text) {
+            let _ = format.left_states();
+            for (_, field) in &format.fields {
+                if matches!(field.size, 1 | 2 | 4 | 8) {
+                    prop_assert!(field.read(&raw).is_none() || field.offset < raw.len());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! From the records of one CPU to events.
+//!
+//! Each kind of source writes a switch in its own way: as two halves of the
+//! program's own threads, as two halves of any thread, as one tracepoint. A
+//! lane knows who is on its CPU, so that no switch is told twice. It refuses
+//! to repair what is missing: a half without its other half is told as it is.
+
+use super::format::{Field, FormatError, TracepointFormat};
+use super::records::PerfRecord;
+use crate::trace::{Event, IDLE, Left, Tid, What};
+
+/// How switches are written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Writing {
+    /// `PERF_RECORD_SWITCH`.
+    Own,
+    /// `PERF_RECORD_SWITCH_CPU_WIDE`.
+    Wide,
+    /// Tracepoints with these fields.
+    Points(Box<Points>),
+}
+
+/// Where the numbers of the scheduler's tracepoints stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Points {
+    kind: Field,
+    switch: SwitchPoint,
+    wakeups: [WakePoint; 2],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct SwitchPoint {
+    id: u16,
+    prev: Field,
+    state: Field,
+    next: Field,
+    /// Bits of states that are no running.
+    resting: u64,
+    /// Bits of states that nobody returns from.
+    gone: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct WakePoint {
+    id: u16,
+    thread: Field,
+    target: Field,
+}
+
+impl Points {
+    /// From the formats of `sched_switch`, `sched_wakeup` and
+    /// `sched_wakeup_new`.
+    pub(super) fn new(
+        switch: &TracepointFormat,
+        wakeups: [&TracepointFormat; 2],
+    ) -> Result<Self, FormatError> {
+        let wake = |format: &TracepointFormat| -> Result<WakePoint, FormatError> {
+            Ok(WakePoint {
+                id: format.id,
+                thread: format.number("pid")?,
+                target: format.number("target_cpu")?,
+            })
+        };
+        let (resting, gone) = switch.left_states()?;
+        Ok(Self {
+            kind: switch.number("common_type")?,
+            switch: SwitchPoint {
+                id: switch.id,
+                prev: switch.number("prev_pid")?,
+                state: switch.number("prev_state")?,
+                next: switch.number("next_pid")?,
+                resting,
+                gone,
+            },
+            wakeups: [wake(wakeups[0])?, wake(wakeups[1])?],
+        })
+    }
+
+    /// What a tracepoint tells; `None` where it is none of these or too short.
+    fn read(&self, raw: &[u8]) -> Option<What> {
+        let tid = |field: Field| Tid::try_from(field.read(raw)?).ok();
+        let id = u16::try_from(self.kind.read(raw)?).ok()?;
+        if id == self.switch.id {
+            let state = self.switch.state.read(raw)?.cast_unsigned();
+            return Some(What::Switch {
+                prev: tid(self.switch.prev)?,
+                left: self.switch.left(state),
+                next: tid(self.switch.next)?,
+            });
+        }
+        let wake = self.wakeups.iter().find(|wake| wake.id == id)?;
+        Some(What::Wake {
+            thread: tid(wake.thread)?,
+            target: u32::try_from(wake.target.read(raw)?).ok()?,
+        })
+    }
+}
+
+impl SwitchPoint {
+    /// A state without a bit that rests is "running", or the bit above all
+    /// others by which the kernel marks who was pushed aside.
+    const fn left(&self, state: u64) -> Left {
+        if state & self.gone != 0 {
+            Left::Ended
+        } else if state & self.resting != 0 {
+            Left::Blocked
+        } else {
+            Left::Preempted
+        }
+    }
+}
+
+/// The events of one CPU.
+#[derive(Debug)]
+pub(super) struct Lane {
+    cpu: u32,
+    writing: Writing,
+    /// Who is on the CPU, as far as it was told.
+    current: Option<Tid>,
+    /// Who has ended but is still on the CPU.
+    ending: Option<Tid>,
+    /// The second half of this switch is still to come.
+    awaited: Option<Tid>,
+}
+
+impl Lane {
+    pub(super) const fn new(cpu: u32, writing: Writing) -> Self {
+        Self {
+            cpu,
+            writing,
+            current: None,
+            ending: None,
+            awaited: None,
+        }
+    }
+
+    /// Appends what a record tells.
+    pub(super) fn take(&mut self, time_ns: u64, record: PerfRecord<'_>, events: &mut Vec<Event>) {
+        let cpu = self.cpu;
+        let mut tell = |what| events.push(Event { time_ns, cpu, what });
+        match record {
+            PerfRecord::Switch {
+                thread,
+                is_out,
+                is_preempted,
+            } => self.half(thread, is_out, is_preempted, &mut tell),
+            PerfRecord::SwitchWide {
+                thread,
+                other,
+                is_out,
+                is_preempted,
+            } => tell_some(self.wide(thread, other, is_out, is_preempted), &mut tell),
+            PerfRecord::Sample { raw } => {
+                if let Writing::Points(points) = &self.writing {
+                    tell_some(points.read(raw), &mut tell);
+                }
+            }
+            PerfRecord::Fork {
+                process,
+                parent,
+                child,
+            } => tell(What::Fork {
+                parent,
+                child,
+                process,
+            }),
+            PerfRecord::Exit { thread } => self.exit(thread, &mut tell),
+            PerfRecord::Comm {
+                thread,
+                is_exec,
+                name,
+            } => {
+                self.exec(thread, is_exec, &mut tell);
+                let name = String::from_utf8_lossy(name).into();
+                tell(What::Name { thread, name });
+            }
+            PerfRecord::Lost { records } => {
+                self.forget();
+                tell(What::Lost { records });
+            }
+            PerfRecord::Damaged => {
+                self.forget();
+                tell(What::Lost { records: 1 });
+            }
+        }
+    }
+
+    /// Records are missing: who is on the CPU is not known any more.
+    const fn forget(&mut self) {
+        self.current = None;
+        self.ending = None;
+        self.awaited = None;
+    }
+
+    /// Half a switch of a thread of ours. A thread whose events were opened
+    /// twice, because it was made while its maker was attached to, tells each
+    /// half twice.
+    fn half(&mut self, thread: Tid, is_out: bool, is_preempted: bool, tell: &mut dyn FnMut(What)) {
+        if !is_out {
+            if self.current != Some(thread) {
+                tell(What::In { thread });
+            }
+            self.current = Some(thread);
+            self.awaited = None;
+        } else if self.awaited != Some(thread) {
+            let left = if is_preempted {
+                Left::Preempted
+            } else {
+                Left::Blocked
+            };
+            tell(What::Out { thread, left });
+            self.current = None;
+            self.awaited = Some(thread);
+        }
+    }
+
+    /// Half a switch of any thread: the first half tells all of it.
+    fn wide(&mut self, thread: Tid, other: Tid, is_out: bool, is_preempted: bool) -> Option<What> {
+        if is_out {
+            // Who has been taken off the list of processes has no number any
+            // more when it leaves for the last time.
+            let is_gone = thread < IDLE;
+            let prev = if is_gone { self.current? } else { thread };
+            let left = if is_gone || (self.ending == Some(prev) && !is_preempted) {
+                Left::Ended
+            } else if is_preempted {
+                Left::Preempted
+            } else {
+                Left::Blocked
+            };
+            self.ending = None;
+            self.current = Some(other);
+            self.awaited = Some(other);
+            return Some(What::Switch {
+                prev,
+                left,
+                next: other,
+            });
+        }
+        let was_told = self.awaited.take() == Some(thread);
+        self.current = Some(thread);
+        // The first half is missing: at the very beginning, or lost.
+        (!was_told && other >= IDLE).then_some(What::Switch {
+            prev: other,
+            left: Left::Untold,
+            next: thread,
+        })
+    }
+
+    /// A thread of ours tells nothing any more after it has ended.
+    fn exit(&mut self, thread: Tid, tell: &mut dyn FnMut(What)) {
+        match self.writing {
+            Writing::Own => {
+                if self.current == Some(thread) {
+                    let left = Left::Ended;
+                    tell(What::Out { thread, left });
+                    self.current = None;
+                }
+            }
+            Writing::Wide => self.ending = Some(thread),
+            Writing::Points(_) => {}
+        }
+        tell(What::Exit { thread });
+    }
+
+    /// A thread of ours may be heard of first when it starts a program: it is
+    /// on the CPU then.
+    fn exec(&mut self, thread: Tid, is_exec: bool, tell: &mut dyn FnMut(What)) {
+        if is_exec && self.writing == Writing::Own && self.current != Some(thread) {
+            tell(What::In { thread });
+            self.current = Some(thread);
+            self.awaited = None;
+        }
+    }
+}
+
+fn tell_some(what: Option<What>, tell: &mut dyn FnMut(What)) {
+    if let Some(what) = what {
+        tell(what);
+    }
+}
+
+#[cfg(test)]
+#[path = "lane_tests.rs"]
+mod tests;

@@ -1,0 +1,156 @@
+//! Records as the kernel writes them, cut short, and no records at all.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const TID: RecordLayout = RecordLayout { has_thread: true };
+const PLAIN: RecordLayout = RecordLayout { has_thread: false };
+
+/// A record of this kind, flags and body.
+fn record(kind: u32, flags: u16, body: &[&[u8]]) -> Vec<u8> {
+    let body = body.concat();
+    let size = u16::try_from(HEADER + body.len()).unwrap();
+    [
+        &kind.to_ne_bytes()[..],
+        &flags.to_ne_bytes(),
+        &size.to_ne_bytes(),
+        &body,
+    ]
+    .concat()
+}
+
+fn ints(numbers: &[i32]) -> Vec<u8> {
+    numbers.iter().flat_map(|n| n.to_ne_bytes()).collect()
+}
+
+/// Process 7, thread 8, and a time.
+fn trailer(time_ns: u64) -> Vec<u8> {
+    [ints(&[7, 8]), time_ns.to_ne_bytes().to_vec()].concat()
+}
+
+#[track_caller]
+fn check(bytes: &[u8], layout: RecordLayout, expected: &[(u64, PerfRecord<'_>)]) {
+    let read: Vec<_> = PerfRecords::new(bytes, layout).collect();
+    assert_eq!(read, expected);
+}
+
+#[test]
+fn switches_are_read() {
+    let own = |flags| record(14, flags, &[&trailer(5)]);
+    let switch = |is_out, is_preempted| PerfRecord::Switch {
+        thread: 8,
+        is_out,
+        is_preempted,
+    };
+    check(&own(0), TID, &[(5, switch(false, false))]);
+    check(&own(1 << 13), TID, &[(5, switch(true, false))]);
+    check(&own(3 << 13), TID, &[(5, switch(true, true))]);
+    let wide = record(15, 1 << 13, &[&ints(&[3, 4]), &trailer(6)]);
+    let expected = PerfRecord::SwitchWide {
+        thread: 8,
+        other: 4,
+        is_out: true,
+        is_preempted: false,
+    };
+    check(&wide, TID, &[(6, expected)]);
+}
+
+#[test]
+fn lives_are_read() {
+    let task = [ints(&[1, 2, 3, 4]), 9u64.to_ne_bytes().to_vec()].concat();
+    let fork = PerfRecord::Fork {
+        process: 1,
+        parent: 4,
+        child: 3,
+    };
+    check(&record(7, 0, &[&task, &trailer(9)]), TID, &[(9, fork)]);
+    let exit = PerfRecord::Exit { thread: 3 };
+    check(&record(4, 0, &[&task, &trailer(9)]), TID, &[(9, exit)]);
+    let name = PerfRecord::Comm {
+        thread: 8,
+        is_exec: true,
+        name: b"prog\xff",
+    };
+    let comm = [ints(&[7, 8]), b"prog\xff\0\0\0".to_vec()].concat();
+    let bytes = record(3, 1 << 13, &[&comm, &9u64.to_ne_bytes()]);
+    check(&bytes, PLAIN, &[(9, name)]);
+}
+
+#[test]
+fn losses_are_read() {
+    let numbers = [1u64.to_ne_bytes(), 42u64.to_ne_bytes()].concat();
+    let lost = |records| PerfRecord::Lost { records };
+    check(
+        &record(2, 0, &[&numbers, &trailer(3)]),
+        TID,
+        &[(3, lost(42))],
+    );
+    let samples = record(13, 0, &[&42u64.to_ne_bytes(), &trailer(3)]);
+    check(&samples, TID, &[(3, lost(42))]);
+    let throttled = record(5, 0, &[&numbers, &8u64.to_ne_bytes(), &trailer(3)]);
+    check(&throttled, TID, &[(3, lost(1))]);
+}
+
+#[test]
+fn samples_keep_the_bytes_of_the_tracepoint() {
+    let time = 4u64.to_ne_bytes();
+    let raw = PerfRecord::Sample { raw: b"abcd" };
+    let body: [&[u8]; 3] = [&time, &4u32.to_ne_bytes(), b"abcd"];
+    check(&record(9, 0, &body), PLAIN, &[(4, raw)]);
+    let long: [&[u8]; 3] = [&time, &5u32.to_ne_bytes(), b"abcd"];
+    check(&record(9, 0, &long), PLAIN, &[(0, PerfRecord::Damaged)]);
+}
+
+#[test]
+fn other_kinds_are_passed_over() {
+    let mapped = record(1, 0, &[b"whatever"]);
+    let exit = record(4, 0, &[&[0; 24], &2u64.to_ne_bytes()]);
+    let expected = (2, PerfRecord::Exit { thread: 0 });
+    check(&[mapped, exit].concat(), PLAIN, &[expected]);
+}
+
+#[test]
+fn what_is_no_record_ends_the_reading() {
+    let good = record(14, 0, &[&trailer(5)]);
+    let switch = PerfRecord::Switch {
+        thread: 8,
+        is_out: false,
+        is_preempted: false,
+    };
+    for rest in [
+        // A size below the header's, one beyond the end, a body too short.
+        vec![14, 0, 0, 0, 0, 0, 7, 0],
+        vec![14, 0, 0, 0, 0, 0, 200, 0],
+        record(14, 0, &[&[1, 2, 3]]),
+        vec![1, 2, 3],
+        // A name without an end.
+        record(3, 0, &[&[1; 24], &trailer(4)[..0]]),
+    ] {
+        let bytes = [good.clone(), rest].concat();
+        check(&bytes, TID, &[(5, switch), (5, PerfRecord::Damaged)]);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_and_come_to_an_end(
+        bytes in prop::collection::vec(any::<u8>(), 0..300),
+        has_thread: bool,
+    ) {
+        let records = PerfRecords::new(&bytes, RecordLayout { has_thread });
+        prop_assert!(records.count() <= bytes.len());
+    }
+
+    #[test]
+    fn any_body_of_a_known_kind_is_read(
+        kind in 0u32..20,
+        flags: u16,
+        bodies in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..64), 0..8),
+    ) {
+        let bytes: Vec<u8> = bodies.iter().flat_map(|body| record(kind, flags, &[body])).collect();
+        let read: Vec<_> = PerfRecords::new(&bytes, TID).collect();
+        let damaged = read.iter().filter(|(_, r)| *r == PerfRecord::Damaged).count();
+        prop_assert!(damaged <= 1 && read.len() <= bodies.len());
+    }
+}

@@ -1,0 +1,236 @@
+//! Perf events and the buffers that the kernel writes their records into.
+//!
+//! A buffer is memory shared with the kernel, one per CPU, a power of two of
+//! pages and one in front with the positions of writer and reader. What is
+//! read is copied out first, so that the kernel gets its room back before
+//! anything is made of it. Nothing here knows what records mean.
+
+#![expect(
+    unsafe_code,
+    reason = "perf_event_open and memory shared with the kernel have no safe form"
+)]
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use perf_event_open_sys::bindings as perf;
+
+use super::super::sys;
+use crate::trace::Tid;
+
+/// `PERF_EVENT_IOC_ENABLE`, `_DISABLE`, `_SET_OUTPUT`.
+const ENABLE: libc::c_ulong = 0x2400;
+const DISABLE: libc::c_ulong = 0x2401;
+const SET_OUTPUT: libc::c_ulong = 0x2405;
+
+/// What an event records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Recorded {
+    /// Nothing: it only holds a buffer for others.
+    Nothing,
+    /// Switches and the lives of threads.
+    Switches,
+    /// A tracepoint of this number, and with it the lives of threads.
+    Tracepoint {
+        /// As tracefs tells it.
+        id: u16,
+        /// Beginnings, ends and names of threads, too.
+        with_lives: bool,
+    },
+}
+
+/// An event to be opened on one CPU.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wish {
+    pub(super) recorded: Recorded,
+    /// Of which thread: −1 all, 0 this one.
+    pub(super) thread: Tid,
+    pub(super) cpu: usize,
+    /// Threads that it starts have the event, too.
+    pub(super) is_inherited: bool,
+    /// It begins when the thread starts a program.
+    pub(super) on_exec: bool,
+    /// The kernel tells when so many bytes have been written.
+    pub(super) watermark_bytes: usize,
+}
+
+/// Opens an event, switched off.
+pub(super) fn open(wish: &Wish) -> io::Result<OwnedFd> {
+    let attributes = attributes(wish);
+    // SAFETY: the structure is as large as its size field says and outlives
+    // the call; the new descriptor is ours alone.
+    unsafe {
+        let fd = libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw const attributes,
+            wish.thread,
+            libc::c_int::try_from(wish.cpu).unwrap_or(libc::c_int::MAX),
+            -1,
+            libc::c_ulong::from(perf::PERF_FLAG_FD_CLOEXEC),
+        );
+        let fd = sys::check(libc::c_int::try_from(fd).unwrap_or(-1))?;
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+fn attributes(wish: &Wish) -> perf::perf_event_attr {
+    let mut attributes = perf::perf_event_attr::default();
+    attributes.size = u32::try_from(size_of_val(&attributes)).unwrap_or(0);
+    attributes.set_disabled(1);
+    attributes.set_inherit(wish.is_inherited.into());
+    attributes.set_enable_on_exec(wish.on_exec.into());
+    // All sources speak of the same clock, which is that of `sys::monotonic`.
+    attributes.set_use_clockid(1);
+    attributes.clockid = libc::CLOCK_MONOTONIC;
+    attributes.set_watermark(1);
+    attributes.__bindgen_anon_2.wakeup_watermark =
+        u32::try_from(wish.watermark_bytes).unwrap_or(u32::MAX);
+    let mut sample = perf::PERF_SAMPLE_TIME;
+    let has_lives = match wish.recorded {
+        Recorded::Tracepoint { id, with_lives } => {
+            attributes.type_ = perf::PERF_TYPE_TRACEPOINT;
+            attributes.config = id.into();
+            attributes.__bindgen_anon_1.sample_period = 1;
+            sample |= perf::PERF_SAMPLE_RAW;
+            with_lives
+        }
+        Recorded::Switches | Recorded::Nothing => {
+            attributes.type_ = perf::PERF_TYPE_SOFTWARE;
+            attributes.config = perf::PERF_COUNT_SW_DUMMY.into();
+            // Switch records need no right to see into the kernel.
+            attributes.set_exclude_kernel(1);
+            sample |= perf::PERF_SAMPLE_TID;
+            let has_switches = wish.recorded == Recorded::Switches;
+            attributes.set_context_switch(has_switches.into());
+            has_switches
+        }
+    };
+    attributes.set_task(has_lives.into());
+    attributes.set_comm(has_lives.into());
+    attributes.set_comm_exec(has_lives.into());
+    attributes.sample_type = sample.into();
+    attributes.set_sample_id_all(1);
+    attributes
+}
+
+/// Switches an event on or off.
+pub(super) fn switch(event: &OwnedFd, on: bool) {
+    // SAFETY: a perf descriptor and a request without argument.
+    unsafe { libc::ioctl(event.as_raw_fd(), if on { ENABLE } else { DISABLE }, 0) };
+}
+
+/// A buffer and the event that holds it.
+#[derive(Debug)]
+pub(super) struct Ring {
+    event: OwnedFd,
+    memory: *mut libc::c_void,
+    page_bytes: usize,
+    data_bytes: usize,
+}
+
+impl Ring {
+    /// Gives an event a buffer of so many bytes, rounded down to a power of
+    /// two of pages.
+    pub(super) fn new(event: OwnedFd, bytes: usize) -> io::Result<Self> {
+        let page_bytes = sys::page_bytes();
+        let pages = 1 << (bytes / page_bytes).max(1).ilog2();
+        let data_bytes = pages * page_bytes;
+        // SAFETY: a new shared mapping of a perf descriptor; the result is
+        // checked.
+        let memory = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                page_bytes + data_bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                event.as_raw_fd(),
+                0,
+            )
+        };
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self {
+            event,
+            memory,
+            page_bytes,
+            data_bytes,
+        })
+    }
+
+    /// Bytes of records that it holds.
+    pub(super) const fn data_bytes(&self) -> usize {
+        self.data_bytes
+    }
+
+    /// The event that holds it.
+    pub(super) const fn event(&self) -> &OwnedFd {
+        &self.event
+    }
+
+    /// For waiting until the watermark is passed.
+    pub(super) fn descriptor(&self) -> RawFd {
+        self.event.as_raw_fd()
+    }
+
+    /// Lets another event of the same CPU write here.
+    pub(super) fn admit(&self, other: &OwnedFd) -> io::Result<()> {
+        // SAFETY: two perf descriptors; the request takes one as its argument.
+        sys::check(unsafe { libc::ioctl(other.as_raw_fd(), SET_OUTPUT, self.descriptor()) })
+            .map(|_| ())
+    }
+
+    /// Moves everything written so far into `bytes`, which is emptied before.
+    pub(super) fn read(&mut self, bytes: &mut Vec<u8>) {
+        bytes.clear();
+        let page = self.memory.cast::<perf::perf_event_mmap_page>();
+        // SAFETY: the first page of the mapping is this structure; both
+        // positions are aligned 64-bit numbers that kernel and reader access
+        // as atomics.
+        let (head, tail) = unsafe {
+            (
+                AtomicU64::from_ptr(&raw mut (*page).data_head),
+                AtomicU64::from_ptr(&raw mut (*page).data_tail),
+            )
+        };
+        // Acquire: what was written before the head moved is seen.
+        let end = head.load(Ordering::Acquire);
+        let start = tail.load(Ordering::Relaxed);
+        let length = usize::try_from(end.wrapping_sub(start)).unwrap_or(0);
+        let length = length.min(self.data_bytes);
+        let mask = self.data_bytes as u64 - 1;
+        let from = usize::try_from(start & mask).unwrap_or(0);
+        let before_wrap = length.min(self.data_bytes - from);
+        bytes.reserve(length);
+        // SAFETY: records stand in the pages after the first; both pieces lie
+        // within them, the kernel does not write there until the tail has
+        // moved, and `bytes` has room for both.
+        unsafe {
+            let data = self.memory.cast::<u8>().add(self.page_bytes);
+            ptr::copy_nonoverlapping(data.add(from), bytes.as_mut_ptr(), before_wrap);
+            let rest = bytes.as_mut_ptr().add(before_wrap);
+            ptr::copy_nonoverlapping(data, rest, length - before_wrap);
+            bytes.set_len(length);
+        }
+        // Release: the kernel may overwrite only what has been copied.
+        tail.store(end, Ordering::Release);
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made with this length and nothing refers to
+        // it any more.
+        unsafe { libc::munmap(self.memory, self.page_bytes + self.data_bytes) };
+    }
+}
+
+/// Would a smaller buffer be granted? `EPERM`: beyond `perf_event_mlock_kb`.
+pub(super) fn is_for_memory(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EPERM | libc::ENOMEM | libc::EAGAIN)
+    )
+}

@@ -1,0 +1,84 @@
+//! Files of threads: as kernels print them, odd ones, and anything at all.
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn a_name_with_brackets_does_not_fool_the_reader() {
+    let rest =
+        "S 1 1 1 0 -1 4194304 1 0 0 0 17 5 0 0 20 0 1 0 99 1 1 1 1 1 1 1 1 1 1 1 1 1 0 0 17 3 0 0";
+    for name in ["prog", "a) R (b", ") R 0 0 0"] {
+        let stat = parse_stat(&format!("4711 ({name}) {rest}\n")).unwrap();
+        let expected = Stat {
+            state: 'S',
+            ticks: 22,
+            cpu: 3,
+        };
+        assert_eq!(stat, expected, "{name}");
+    }
+    assert_eq!(parse_stat("4711 (prog) S 1 2"), None);
+    assert_eq!(parse_stat(""), None);
+}
+
+#[test]
+fn a_kernel_that_keeps_no_times_says_nothing() {
+    assert_eq!(
+        parse_schedstat("3966868 8878788 12\n"),
+        Some((3_966_868, 8_878_788))
+    );
+    assert_eq!(parse_schedstat("0 0 0\n"), None);
+    assert_eq!(parse_schedstat("0 5 1\n"), Some((0, 5)));
+    assert_eq!(parse_schedstat("17\n"), None);
+}
+
+#[test]
+fn counts_are_read_from_either_file() {
+    let sched = "prog (1, #threads: 1)\n-----\nse.nr_migrations      :        3\n\
+                 nr_switches : 9\nnr_voluntary_switches : 4\nnr_involuntary_switches  :  5\n";
+    let all = Counts {
+        migrations: Some(3),
+        voluntary: Some(4),
+        involuntary: Some(5),
+    };
+    assert_eq!(parse_counts(sched), all);
+    let status = "Name:\tprog\nvoluntary_ctxt_switches:\t4\nnonvoluntary_ctxt_switches:\t5\n";
+    let without_moves = Counts {
+        migrations: None,
+        ..all
+    };
+    assert_eq!(parse_counts(status), without_moves);
+}
+
+#[test]
+fn numbers_that_are_no_process_are_told() {
+    let reason = |pid| check_process(pid).unwrap_err();
+    assert_eq!(reason(0), "there is no such process");
+    assert_eq!(reason(-5), "there is no such process");
+    assert_eq!(reason(Tid::MAX), "there is no such process");
+    let own = Tid::try_from(std::process::id()).unwrap();
+    assert_eq!(check_process(own), Ok(()));
+    let thread = of_process(own).into_iter().find(|&tid| tid != own).unwrap();
+    assert!(reason(thread).contains("a thread of process"));
+}
+
+#[test]
+fn own_threads_are_found() {
+    let own = Tid::try_from(std::process::id()).unwrap();
+    let main = Found {
+        tid: own,
+        process: own,
+    };
+    assert!(below(own).contains(&main));
+    assert!(all().contains(&main));
+    assert!(!online_cpus().is_empty());
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(
+        text in "(\\PC{0,20}\\)?( [A-Z]?-?[0-9]{0,21}){0,45}|(se.nr_migrations|nr_voluntary_switches) *:\\PC{0,22}\n){0,3}",
+    ) {
+        let _ = (parse_stat(&text), parse_schedstat(&text), parse_counts(&text));
+    }
+}

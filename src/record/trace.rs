@@ -1,0 +1,438 @@
+//! What the scheduler did, as a record.
+
+use serde::{Deserialize, Serialize};
+
+use super::comparison::HostRecord;
+use super::finding::Finding;
+use super::{Entry, Keepsake};
+
+/// Schema of [`TraceRecord`].
+pub const TRACE_SCHEMA: &str = "pinwise.trace/1";
+
+/// A trace: how it was made, what came out, what it means. What the source
+/// could not tell is `null`, never 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TraceRecord {
+    /// [`TRACE_SCHEMA`].
+    pub schema: String,
+    /// Name under which it is stored.
+    pub id: String,
+    /// When it began, RFC 3339 in UTC; of an imported file, when it was read.
+    pub started: String,
+    /// Where it ran; of an imported file, the machine it was read as.
+    pub host: HostRecord,
+    /// What it is about.
+    pub source: TraceSource,
+    /// `proc`, `switch`, `cpu-wide`, `tracepoint`, `bpf`; of an imported file
+    /// `perf.data` or `ftrace`; of a simulated machine `simulated`.
+    pub tier: String,
+    /// All tiers, and why those that could not be had could not.
+    pub tiers: Vec<TierRecord>,
+    /// Time from the first to the last moment, seconds.
+    pub elapsed_s: f64,
+    /// What tracing cost.
+    pub cost: Option<TraceCost>,
+    /// The figures.
+    #[serde(flatten)]
+    pub figures: TraceFigures,
+    /// Threads that the trace is about, the busiest first.
+    pub threads: Vec<ThreadRecord>,
+    /// Threads left out of `threads`, beyond the largest number kept.
+    pub threads_left_out: u64,
+    /// Time of each CPU.
+    pub cpus: Vec<CpuTimeRecord>,
+    /// Time of each core.
+    pub cores: Vec<CoreTimeRecord>,
+    /// Who ran where and when.
+    pub timeline: TimelineRecord,
+    /// What it means, gravest first.
+    pub findings: Vec<Finding>,
+    /// How the command ended: exit status, or 128 + signal; `null` where none
+    /// was started.
+    pub exit: Option<i32>,
+    /// What else should be known, as full sentences.
+    pub notes: Vec<String>,
+    /// Labels of the user's.
+    #[serde(default)]
+    pub tags: Vec<String>,
+}
+
+/// What a trace is about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum TraceSource {
+    /// A command that was started.
+    Command {
+        /// Its arguments.
+        command: Vec<String>,
+        /// Where it was asked to run.
+        placement: String,
+        /// The CPUs of that placement.
+        cpus: String,
+    },
+    /// A process that ran already.
+    Process {
+        /// Its id.
+        pid: i32,
+        /// Its name.
+        name: String,
+    },
+    /// The whole machine.
+    Machine,
+    /// A file.
+    Import {
+        /// Its path as given.
+        path: String,
+        /// The process asked for; `null`: all of it.
+        pid: Option<i32>,
+    },
+}
+
+/// A tier on this machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TierRecord {
+    /// Its name.
+    pub tier: String,
+    /// Could it be had?
+    pub available: bool,
+    /// Why not.
+    pub reason: Option<String>,
+    /// The command that would permit it.
+    pub remedy: Option<String>,
+    /// CPU time that a switch of a traced thread takes more, ns; `null` where
+    /// it was not measured.
+    pub cost_ns_per_switch: Option<f64>,
+    /// Interval of that.
+    pub cost_low_ns: Option<f64>,
+    /// See `cost_low_ns`.
+    pub cost_high_ns: Option<f64>,
+}
+
+/// What tracing cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TraceCost {
+    /// CPU time that a switch took more, ns, measured on this machine before
+    /// the trace.
+    pub ns_per_switch: f64,
+    /// An estimate: that times the switches, over the CPU time of the traced
+    /// threads, per cent.
+    pub percent_of_cpu: f64,
+    /// CPU time that pinwise used for collecting, seconds.
+    pub own_cpu_s: f64,
+}
+
+/// The figures of a trace. A comparison keeps them for each arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TraceFigures {
+    /// Counts and sums.
+    pub totals: TraceTotals,
+    /// Time in run queues.
+    pub waits: WaitRecord,
+    /// Time on CPUs whose SMT sibling was busy, where that could be avoided.
+    pub avoidable_smt_sharing: SmtSharingRecord,
+    /// Time in run queues while an allowed CPU idled.
+    pub idle_while_waiting: IdleWaitingRecord,
+    /// What the trace does not know.
+    pub lost: LostRecord,
+}
+
+/// Counts and sums over the threads that the trace is about, unless it says
+/// otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TraceTotals {
+    /// Threads seen.
+    pub threads: u64,
+    /// Processes seen.
+    pub processes: u64,
+    /// Times a thread left its CPU.
+    pub switches: Option<u64>,
+    /// Of those, because it was pushed aside.
+    pub preemptions: Option<u64>,
+    /// Times a thread became runnable.
+    pub wakeups: Option<u64>,
+    /// Moves between CPUs by the outermost boundary that was crossed.
+    pub migrations: MigrationCounts,
+    /// Time on CPUs, seconds.
+    pub cpu_s: f64,
+    /// CPU time of all other threads, seconds.
+    pub foreign_cpu_s: Option<f64>,
+    /// Time that CPUs idled, all together, seconds.
+    pub idle_s: Option<f64>,
+    /// Switches of all CPUs, whoever ran.
+    pub all_switches: Option<u64>,
+    /// Events that the figures rest on.
+    pub events: u64,
+}
+
+/// Moves between CPUs, by the outermost boundary crossed; each move is counted
+/// once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MigrationCounts {
+    /// To an SMT sibling on the same core.
+    pub smt: u64,
+    /// To another core of the same last-level cache.
+    pub core: u64,
+    /// To another last-level cache of the same NUMA node.
+    pub llc: u64,
+    /// To another NUMA node of the same package.
+    pub numa: u64,
+    /// To another package.
+    pub package: u64,
+    /// Where the machine's description has not both CPUs, or moves were only
+    /// counted.
+    pub unknown: u64,
+}
+
+impl MigrationCounts {
+    /// All moves.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.smt + self.core + self.llc + self.numa + self.package + self.unknown
+    }
+}
+
+/// Time in run queues.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct WaitRecord {
+    /// All of it, seconds.
+    pub total_s: Option<f64>,
+    /// After being pushed aside.
+    pub after_preemption_s: Option<f64>,
+    /// After being woken.
+    pub after_wakeup_s: Option<f64>,
+    /// `events` (each wait is known) or `schedstat` (the kernel's totals).
+    pub basis: Option<String>,
+    /// Waits that ended.
+    pub count: Option<u64>,
+    /// Half of the waits were at most so long; accurate to 4 %.
+    pub p50_s: Option<f64>,
+    /// 99 of 100 were at most so long.
+    pub p99_s: Option<f64>,
+    /// The longest.
+    pub longest_s: Option<f64>,
+    /// Why they waited; sums to `total_s` where events tell.
+    pub because: Option<WaitCauses>,
+}
+
+/// Why threads waited, seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct WaitCauses {
+    /// Another CPU that the thread may use idled: the scheduler left it queued.
+    pub scheduler_s: f64,
+    /// Only CPUs idled that the thread's mask forbids.
+    pub mask_s: f64,
+    /// No CPU idled; a thread of another program ran where it was queued.
+    pub other_processes_s: f64,
+    /// No CPU idled; a thread of the same program ran where it was queued.
+    pub own_threads_s: f64,
+    /// The CPU it was queued on idled and had yet to start: wake-up latency,
+    /// in a virtual machine also the hypervisor.
+    pub starting_s: f64,
+}
+
+/// Time on CPUs whose SMT sibling was busy.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SmtSharingRecord {
+    /// CPU time of the traced threads beside a busy sibling, seconds; `null`
+    /// where cores have one CPU or the source cannot tell.
+    pub shared_s: Option<f64>,
+    /// The same as a share of their CPU time, per cent.
+    pub shared_percent: Option<f64>,
+    /// The part of it during which as many cores idled entirely, seconds.
+    pub seconds: Option<f64>,
+    /// The same as a share of their CPU time, per cent.
+    pub percent: Option<f64>,
+    /// Who caused that part.
+    pub by: Option<SharingCauses>,
+    /// Why nothing is told, or how far it can be trusted.
+    pub note: Option<String>,
+}
+
+/// Who caused avoidable SMT sharing, seconds of CPU time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct SharingCauses {
+    /// The idle core was in the threads' mask.
+    pub scheduler_s: f64,
+    /// The idle core was forbidden by the threads' mask.
+    pub mask_s: f64,
+    /// The sibling ran a thread of another program.
+    pub other_processes_s: f64,
+}
+
+/// Time queued while a CPU idled, in episodes of 1 ms and more.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct IdleWaitingRecord {
+    /// All episodes, seconds.
+    pub seconds: Option<f64>,
+    /// The same as a share of the time queued, per cent.
+    pub percent: Option<f64>,
+    /// How many.
+    pub episodes: Option<u64>,
+    /// The longest, seconds.
+    pub longest_s: Option<f64>,
+    /// Part during which an allowed CPU idled: the scheduler's doing.
+    pub scheduler_s: Option<f64>,
+    /// Part during which only CPUs idled that the mask forbids.
+    pub mask_s: Option<f64>,
+    /// Why nothing is told.
+    pub note: Option<String>,
+}
+
+/// What the trace does not know.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LostRecord {
+    /// Records that the kernel or the file lost.
+    pub records: u64,
+    /// Spans of time on a CPU in which records are missing.
+    pub windows: u64,
+    /// Their sum, seconds of CPUs; nothing in them is counted.
+    pub seconds: f64,
+    /// Events whose time was before that of their predecessor.
+    pub backwards: u64,
+    /// Events that contradict what was known (a thread on two CPUs, one that
+    /// leaves without having come); what followed counts again.
+    pub contradictions: u64,
+    /// Online CPUs without a single event: whether they idled is not known,
+    /// and what follows from idle CPUs is a lower bound.
+    #[serde(default)]
+    pub silent_cpus: u64,
+}
+
+/// A thread.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ThreadRecord {
+    /// Its number.
+    pub thread: i32,
+    /// Its process.
+    pub process: Option<i32>,
+    /// Its name.
+    pub name: String,
+    /// Time on CPUs, seconds.
+    pub cpu_s: f64,
+    /// Time queued, seconds.
+    pub wait_s: Option<f64>,
+    /// Times it left its CPU.
+    pub switches: Option<u64>,
+    /// Of those, because it was pushed aside.
+    pub preemptions: Option<u64>,
+    /// Moves between CPUs.
+    pub migrations: MigrationCounts,
+    /// CPU time beside a busy sibling, seconds.
+    pub shared_s: Option<f64>,
+    /// CPUs that it ran on with the time there, the longest first.
+    pub cpus: Vec<ThreadCpu>,
+    /// The CPUs it was last known to be allowed.
+    pub allowed: Option<String>,
+}
+
+/// A CPU that a thread ran on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ThreadCpu {
+    /// Which.
+    pub cpu: usize,
+    /// For how long, seconds.
+    pub cpu_s: f64,
+}
+
+/// Time of a CPU, seconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CpuTimeRecord {
+    /// Which.
+    pub cpu: usize,
+    /// With threads that the trace is about.
+    pub own_s: f64,
+    /// With others.
+    pub foreign_s: Option<f64>,
+    /// With nothing.
+    pub idle_s: Option<f64>,
+    /// Switches on it.
+    pub switches: Option<u64>,
+}
+
+/// Time of a core, seconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CoreTimeRecord {
+    /// Number of the core, as in the topology's record.
+    pub core: usize,
+    /// Its CPUs.
+    pub cpus: String,
+    /// CPU time of the traced threads on it.
+    pub own_s: f64,
+    /// Time with at least one busy CPU.
+    pub busy_s: Option<f64>,
+    /// Time with two or more.
+    pub shared_s: Option<f64>,
+}
+
+/// Who ran where and when: every slice, or sums over equal spans of time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TimelineRecord {
+    /// Slices kept at most; a longer trace has spans only.
+    pub most_slices: usize,
+    /// Every slice of traced threads; `null` where there were more.
+    pub slices: Option<Vec<SliceRecord>>,
+    /// Length of a span, seconds.
+    pub span_s: f64,
+    /// Spans of each CPU.
+    pub spans: Vec<CpuSpans>,
+}
+
+/// A thread on a CPU from one switch to the next.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SliceRecord {
+    /// The thread.
+    pub thread: i32,
+    /// The CPU.
+    pub cpu: usize,
+    /// Its beginning, seconds since the trace's first moment.
+    pub start_s: f64,
+    /// Its length, seconds.
+    pub length_s: f64,
+    /// How it ended: `blocked`, `preempted`, `ended`, `untold`.
+    pub end: String,
+}
+
+/// What a CPU did in each span, as shares of it (0 to 1).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CpuSpans {
+    /// The CPU.
+    pub cpu: usize,
+    /// Share of traced threads.
+    pub own: Vec<f64>,
+    /// Share of others; empty where not told.
+    pub foreign: Vec<f64>,
+}
+
+impl TraceRecord {
+    /// What it is about, in one line.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match &self.source {
+            TraceSource::Command { command, .. } => format!("trace {}", command.join(" ")),
+            TraceSource::Process { pid, name } => format!("trace of {name} ({pid})"),
+            TraceSource::Machine => "trace of the machine".to_owned(),
+            TraceSource::Import { path, .. } => format!("trace import {path}"),
+        }
+    }
+
+    /// What came out, in one line: the gravest finding.
+    #[must_use]
+    pub fn verdict(&self) -> String {
+        let first = self.findings.first().map(|f| f.sentence.clone());
+        first.unwrap_or_default()
+    }
+}
+
+impl Keepsake for TraceRecord {
+    fn entry(&self) -> Entry {
+        Entry {
+            id: self.id.clone(),
+            schema: self.schema.clone(),
+            time: self.started.clone(),
+            host: self.host.name(),
+            title: self.title(),
+            verdict: self.verdict(),
+            is_complete: true,
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The page of keys.
+
+use super::{Piece, Row, Size, Tone};
+
+const KEYS: [(&str, &str); 14] = [
+    ("q Esc Ctrl-C", "leave; pins that were made are undone"),
+    ("arrows PgUp PgDn", "move (Home, End: first, last)"),
+    ("Tab", "arrows move the CPUs, or the threads again"),
+    ("s, < >", "sort by cpu, migrations, wait, place, name"),
+    ("f, /", "only threads whose name holds a text; Esc clears"),
+    ("p", "pin the chosen thread: CPUs (0-3,8) or a placement"),
+    ("u", "undo the last pin"),
+    ("P", "keep pins when leaving, or no longer"),
+    ("space", "pause and go on"),
+    ("+ -", "longer and shorter interval"),
+    ("?", "this page, and back"),
+    ("", ""),
+    ("CPUs", ". idle  1-9 tenths busy  # full  ? unknown"),
+    ("", "siblings stand together, [ ] where both are busy"),
+];
+
+const WORDS: [(&str, &str); 5] = [
+    (
+        "ON",
+        "R runs, r runs or is queued, Q queued, S sleeps, X ended",
+    ),
+    (
+        "WAIT%",
+        "queued; without wake-ups only after being pushed aside",
+    ),
+    ("USED", "CPUs used: 1-9 tenths, # all the time, - forbidden"),
+    (
+        "shared",
+        "cores with two or more busy CPUs, while others idle",
+    ),
+    (
+        "mean",
+        "the same over the interval; avoidable: both at once",
+    ),
+];
+
+pub(super) fn rows(size: Size) -> Vec<Row> {
+    let first = if size.width < 50 { 6 } else { 18 };
+    let row = |(key, words): (&str, &str)| {
+        vec![
+            Piece::new(super::cut::left(key, first), Tone::Strong),
+            Piece::plain(format!(" {words}")),
+        ]
+    };
+    let mut rows = vec![vec![Piece::new("keys of pinwise top", Tone::Strong)]];
+    rows.extend(KEYS.into_iter().map(row));
+    rows.extend(WORDS.into_iter().map(row));
+    rows
+}

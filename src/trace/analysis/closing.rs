@@ -1,0 +1,198 @@
+//! The end of a trace: what is open is closed, and all is summed up.
+
+use super::super::summary::{
+    CoreSummary, CpuSummary, Sharing, Summary, ThreadSummary, Unknown, Waits,
+};
+use super::super::{Left, Migrations};
+use super::threads::State;
+use super::{Analysis, Occupant, Seat};
+
+pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summary {
+    let (first, last) = span_ns.unwrap_or((analysis.now_ns, analysis.now_ns));
+    let from_ns = analysis.from_ns.unwrap_or(first);
+    analysis.now_ns = analysis.now_ns.max(last);
+    let to_ns = analysis.now_ns.max(from_ns);
+    let silent_cpus = analysis.silent_cpus();
+    analysis.close_open();
+    let (followed, processes) = analysis.threads.counts();
+    let scope = analysis.scope;
+    let waits = analysis.waits_so_far();
+    let sharing = analysis.sharing();
+    let by_cpu = analysis.by_cpu(to_ns - from_ns);
+    let by_core = analysis.by_core();
+    for slot in analysis.threads.living() {
+        analysis.retire(slot);
+    }
+    let counts = &analysis.counts;
+    let idle_waiting = (scope.has_all_cpus).then(|| analysis.queues.episodes());
+    let (by_thread, left_out) = analysis.threads.finish();
+    let sum = |figure: fn(&CpuSummary) -> Option<u64>| -> Option<u64> {
+        let told: Vec<u64> = by_cpu.iter().filter_map(figure).collect();
+        (!told.is_empty()).then(|| told.iter().sum())
+    };
+    let is_counted = by_thread.iter().all(|thread| thread.switches.is_some());
+    let totals = &analysis.totals;
+    Summary {
+        from_ns,
+        to_ns,
+        events: counts.events,
+        threads: followed,
+        processes,
+        switches: is_counted.then_some(totals.switches),
+        preemptions: is_counted.then_some(totals.preemptions),
+        wakeups: scope.has_wakeups.then_some(counts.wakeups),
+        migrations: totals.migrations,
+        cpu_ns: totals.cpu_ns,
+        foreign_ns: sum(|cpu| cpu.foreign_ns),
+        idle_ns: sum(|cpu| cpu.idle_ns),
+        all_switches: sum(|cpu| cpu.switches).filter(|_| scope.has_all_cpus),
+        waits,
+        sharing,
+        idle_waiting,
+        unknown: Unknown {
+            records: counts.lost_records,
+            windows: counts.lost_windows,
+            lost_ns: counts.lost_ns,
+            backwards: counts.backwards,
+            contradictions: counts.contradictions,
+            silent_cpus,
+        },
+        by_thread,
+        threads_left_out: left_out,
+        by_cpu,
+        by_core,
+        timeline: analysis.drawing.finish(to_ns),
+    }
+}
+
+/// Sums over all followed threads, those left out of the list included.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    cpu_ns: u64,
+    switches: u64,
+    preemptions: u64,
+    migrations: Migrations,
+}
+
+impl Totals {
+    pub(super) fn add(&mut self, thread: &ThreadSummary) {
+        self.cpu_ns += thread.cpu_ns;
+        self.switches += thread.switches.unwrap_or(0);
+        self.preemptions += thread.preemptions.unwrap_or(0);
+        self.migrations.merge(&thread.migrations);
+    }
+}
+
+impl Analysis {
+    /// Time up to the end goes to those who are still on CPUs or queued.
+    fn close_open(&mut self) {
+        for cpu in 0..self.seats.len() {
+            let cpu = u32::try_from(cpu).unwrap_or(u32::MAX);
+            self.settle_core(cpu);
+            self.credit(cpu, Left::Untold);
+        }
+        for slot in self.threads.living() {
+            if let State::Queued(queued) = self.state_of(slot) {
+                self.count_wait(slot, queued);
+            }
+        }
+        self.cores.advance(self.now_ns);
+    }
+
+    fn silent_cpus(&self) -> u64 {
+        if !self.scope.has_all_cpus {
+            return 0;
+        }
+        let online = self.ground.online().iter();
+        let is_silent = |cpu: &usize| {
+            let seat = self.seats.get(*cpu);
+            seat.is_none_or(|seat| seat.is_fresh && seat.occupant == Occupant::Unknown)
+        };
+        online.filter(is_silent).count() as u64
+    }
+
+    fn waits_so_far(&self) -> Waits {
+        let scope = self.scope;
+        let counts = &self.counts;
+        let known_ns = counts.after_preemption_ns + counts.after_wakeup_ns;
+        let polled_ns = self.polled_waits_ns();
+        let of_events = |value: u64| scope.has_wakeups.then_some(value);
+        Waits {
+            total_ns: of_events(known_ns).or(polled_ns),
+            is_from_kernel: !scope.has_wakeups,
+            after_preemption_ns: scope.has_switches.then_some(counts.after_preemption_ns),
+            after_wakeup_ns: of_events(counts.after_wakeup_ns),
+            count: of_events(self.waits.total()),
+            p50_ns: self.waits.quantile(0.5).filter(|_| scope.has_wakeups),
+            p99_ns: self.waits.quantile(0.99).filter(|_| scope.has_wakeups),
+            longest_ns: of_events(self.waits.longest()),
+            causes: (scope.has_wakeups && scope.has_all_cpus).then_some(counts.causes),
+        }
+    }
+
+    fn polled_waits_ns(&self) -> Option<u64> {
+        let living = self.threads.living();
+        let own = living.into_iter().filter(|&slot| self.threads.is_own(slot));
+        let waited = own.filter_map(|slot| self.threads.of(slot)?.polled_wait_ns());
+        let mut total = self.threads.waits_polled_ns;
+        for waited_ns in waited {
+            *total.get_or_insert(0) += waited_ns;
+        }
+        total
+    }
+
+    fn sharing(&self) -> Option<Sharing> {
+        if !(self.ground.has_smt() && self.scope.has_switches) {
+            return None;
+        }
+        let (shared, avoidable) = self.cores.totals();
+        Some(Sharing {
+            shared,
+            avoidable: self.scope.has_all_cpus.then_some(avoidable),
+        })
+    }
+
+    fn by_cpu(&self, elapsed_ns: u64) -> Vec<CpuSummary> {
+        let online = self.ground.online();
+        let numbered = (0u32..).zip(&self.seats);
+        let is_told = |cpu: u32, seat: &Seat| {
+            online.contains(cpu as usize) || seat.own_ns + seat.foreign_ns + seat.idle_ns > 0
+        };
+        numbered
+            .filter(|(cpu, seat)| is_told(*cpu, seat))
+            .map(|(cpu, seat)| {
+                let polled = seat.polled_ns.map(|(first, last)| last - first.min(last));
+                let (foreign_ns, idle_ns) = if self.scope.has_all_cpus {
+                    (Some(seat.foreign_ns), Some(seat.idle_ns))
+                } else {
+                    let foreign = polled.map(|busy| busy.saturating_sub(seat.own_ns));
+                    (foreign, polled.map(|busy| elapsed_ns.saturating_sub(busy)))
+                };
+                CpuSummary {
+                    cpu,
+                    own_ns: seat.own_ns,
+                    foreign_ns,
+                    idle_ns,
+                    switches: self.scope.has_switches.then_some(seat.switches),
+                }
+            })
+            .collect()
+    }
+
+    fn by_core(&self) -> Vec<CoreSummary> {
+        let cores = self.ground.cores().iter().enumerate();
+        cores
+            .map(|(core, cpus)| {
+                let own = cpus.iter().filter_map(|cpu| self.seats.get(cpu));
+                let (busy_ns, shared_ns) = self.cores.of_core(core);
+                let is_told = self.scope.has_all_cpus;
+                CoreSummary {
+                    core,
+                    own_ns: own.map(|seat| seat.own_ns).sum(),
+                    busy_ns: is_told.then_some(busy_ns),
+                    shared_ns: is_told.then_some(shared_ns),
+                }
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,94 @@
+//! Looks at threads now and then: all that the poorest tier has, and for
+//! others a complement.
+
+use super::super::{Crossed, Sample};
+use super::threads::{State, Thread};
+use super::{Analysis, Occupant};
+
+impl Analysis {
+    pub(super) fn sample(&mut self, sample: &Sample) {
+        let slot = self.threads.slot_or_new(sample.thread, self.now_ns);
+        if self.scope.has_switches {
+            self.guess_running(slot, sample);
+        } else {
+            self.count_polled(slot, sample);
+        }
+        let Some(thread) = self.threads.of_mut(slot) else {
+            return;
+        };
+        match &mut thread.polled {
+            Some(polled) => polled.1 = sample.clone(),
+            None => thread.polled = Some(Box::new((sample.clone(), sample.clone()))),
+        }
+    }
+
+    /// At the start of a trace nobody knows who is on a CPU. Whoever was last
+    /// there and could run, is; the first switch puts right what is wrong.
+    fn guess_running(&mut self, slot: usize, sample: &Sample) {
+        let seat = self.seat(sample.cpu);
+        let is_open = seat.is_fresh && seat.occupant == Occupant::Unknown;
+        let is_fresh = self.threads.of(slot).is_some_and(|t| t.is_fresh);
+        if is_open && is_fresh && sample.is_runnable && self.state_of(slot) == State::Unknown {
+            let now_ns = self.now_ns;
+            self.seat(sample.cpu).since_ns = now_ns;
+            self.occupy(sample.cpu, Occupant::Thread(slot));
+            if let Some(thread) = self.threads.of_mut(slot) {
+                thread.is_fresh = true;
+            }
+        }
+    }
+
+    fn count_polled(&mut self, slot: usize, sample: &Sample) {
+        let now_ns = self.now_ns;
+        let ground = &self.ground;
+        let Some(thread) = self.threads.of_mut(slot) else {
+            return;
+        };
+        let ran_ns = grown(thread, |s| Some(s.run_ns), sample);
+        let tally = &mut thread.tally;
+        tally.ran(sample.cpu, ran_ns);
+        let crossed = thread
+            .last_cpu
+            .filter(|&last| last != sample.cpu)
+            .map(|last| ground.crossed(last, sample.cpu));
+        thread.last_cpu = Some(sample.cpu);
+        if let Some(crossed) = crossed {
+            thread.tally.migrations.add(crossed, 1);
+        }
+        // Moves between two looks were counted by the kernel, but not where.
+        let moved = grown(thread, |s| s.migrations, sample);
+        let unseen = moved.saturating_sub(u64::from(crossed.is_some()));
+        thread.tally.migrations.add(Crossed::Unknown, unseen);
+        let pushed = grown(thread, |s| s.involuntary, sample);
+        thread.tally.preemptions += pushed;
+        thread.tally.switches += pushed + grown(thread, |s| s.voluntary, sample);
+        thread.tally.wait_ns += grown(thread, |s| s.wait_ns, sample);
+        let is_own = thread.is_own;
+        self.drawing
+            .busy(sample.cpu, is_own, now_ns.saturating_sub(ran_ns), now_ns);
+        let seat = self.seat(sample.cpu);
+        if is_own {
+            seat.own_ns += ran_ns;
+        } else {
+            seat.foreign_ns += ran_ns;
+        }
+    }
+
+    pub(super) fn usage(&mut self, cpu: u32, busy_ns: u64) {
+        let seat = self.seat(cpu);
+        let first = seat.polled_ns.map_or(busy_ns, |(first, _)| first);
+        seat.polled_ns = Some((first, busy_ns));
+    }
+}
+
+/// By how much a cumulative figure has grown since the last look; since the
+/// thread's beginning where that was in the trace.
+fn grown(thread: &Thread, figure: impl Fn(&Sample) -> Option<u64>, now: &Sample) -> u64 {
+    let before = match thread.polled.as_deref() {
+        Some((_, last)) => figure(last),
+        None if thread.was_born => Some(0),
+        None => figure(now),
+    };
+    let grown = figure(now).zip(before);
+    grown.map_or(0, |(now, before)| now.saturating_sub(before))
+}

@@ -1,0 +1,260 @@
+//! Threads on CPUs: coming, going, and the time between.
+
+use super::super::summary::Slice;
+use super::super::{IDLE, Left, Tid};
+use super::sharing::Use;
+use super::threads::State;
+use super::{Analysis, Occupant};
+
+impl Analysis {
+    /// A CPU goes from one thread to another.
+    pub(super) fn switch(&mut self, cpu: u32, prev: Tid, left: Left, next: Tid) {
+        let leaver = (prev != IDLE).then(|| self.threads.slot_or_new(prev, self.now_ns));
+        let comer = (next != IDLE).then(|| self.threads.slot_or_new(next, self.now_ns));
+        let expected = leaver.map_or(Occupant::Idle, Occupant::Thread);
+        let occupant = self.seat(cpu).occupant;
+        if occupant == Occupant::Unknown {
+            self.assume_since_begin(cpu, expected);
+        } else if occupant != expected {
+            self.contradict(cpu);
+            self.seat(cpu).occupant = expected;
+        }
+        for slot in leaver.into_iter().chain(comer) {
+            self.unseat_elsewhere(slot, cpu);
+        }
+        self.credit(cpu, left);
+        if let Some(slot) = leaver {
+            self.leave(slot, cpu, left);
+        }
+        self.seat(cpu).switches += 1;
+        self.occupy(cpu, comer.map_or(Occupant::Idle, Occupant::Thread));
+        self.remember_event(cpu);
+        self.retire_if_ended(leaver, left);
+    }
+
+    /// Half a switch: a thread comes on a CPU.
+    pub(super) fn comes(&mut self, cpu: u32, thread: Tid) {
+        let slot = self.threads.slot_or_new(thread, self.now_ns);
+        match self.seat(cpu).occupant {
+            Occupant::Thread(other) if other == slot => return,
+            Occupant::Thread(_) => self.contradict(cpu),
+            Occupant::Idle | Occupant::Unknown => {}
+        }
+        self.unseat_elsewhere(slot, cpu);
+        self.credit(cpu, Left::Untold);
+        self.occupy(cpu, Occupant::Thread(slot));
+        self.remember_event(cpu);
+    }
+
+    /// The other half: a thread leaves a CPU.
+    pub(super) fn goes(&mut self, cpu: u32, thread: Tid, left: Left) {
+        let slot = self.threads.slot_or_new(thread, self.now_ns);
+        let occupant = self.seat(cpu).occupant;
+        if occupant != Occupant::Thread(slot) {
+            let fresh_since = self.threads.of(slot).filter(|t| t.is_fresh);
+            let fresh_since = fresh_since.map(|thread| thread.since_ns);
+            match (occupant, fresh_since) {
+                // It was on the CPU when it was first heard of.
+                (Occupant::Unknown, Some(since_ns)) => {
+                    let seat = self.seat(cpu);
+                    seat.occupant = Occupant::Thread(slot);
+                    seat.since_ns = since_ns.max(seat.since_ns);
+                }
+                _ => {
+                    self.counts.contradictions += 1;
+                    self.unseat_elsewhere(slot, cpu);
+                    self.set_state(slot, State::Unknown);
+                    self.retire_if_ended(Some(slot), left);
+                    return;
+                }
+            }
+        }
+        self.credit(cpu, left);
+        self.leave(slot, cpu, left);
+        self.seat(cpu).switches += 1;
+        self.occupy(cpu, Occupant::Unknown);
+        self.remember_event(cpu);
+        self.retire_if_ended(Some(slot), left);
+    }
+
+    /// The first switch of a CPU tells who was on it until then: whoever
+    /// leaves has been there since the trace began, for every switch is seen.
+    fn assume_since_begin(&mut self, cpu: u32, occupant: Occupant) {
+        let now_ns = self.now_ns;
+        let sees_all = self.scope.has_all_cpus;
+        let seat = self.seat(cpu);
+        if !(sees_all && seat.is_fresh) {
+            seat.since_ns = now_ns;
+        }
+        seat.occupant = occupant;
+    }
+
+    /// What was thought to be on the CPU is not: nothing since then counts.
+    pub(super) fn contradict(&mut self, cpu: u32) {
+        self.counts.contradictions += 1;
+        self.unseat(cpu);
+    }
+
+    /// Nothing is known of the CPU from here on, nor of whom it ran.
+    pub(super) fn unseat(&mut self, cpu: u32) {
+        let now_ns = self.now_ns;
+        let last = self.seat(cpu).moment;
+        self.cores.take_back(last, now_ns);
+        let seat = self.seat(cpu);
+        seat.is_fresh = false;
+        seat.since_ns = now_ns;
+        let was = seat.occupant;
+        for slot in std::mem::take(&mut self.seat(cpu).starting) {
+            self.set_state(slot, State::Unknown);
+        }
+        if let Occupant::Thread(slot) = was {
+            self.set_state(slot, State::Unknown);
+        }
+        self.occupy(cpu, Occupant::Unknown);
+    }
+
+    /// A thread that is on this CPU is on no other.
+    fn unseat_elsewhere(&mut self, slot: usize, cpu: u32) {
+        if let State::Running { cpu: other } = self.state_of(slot)
+            && other != cpu
+            && self.seat(other).occupant == Occupant::Thread(slot)
+        {
+            self.contradict(other);
+        }
+    }
+
+    pub(super) fn state_of(&self, slot: usize) -> State {
+        let thread = self.threads.of(slot);
+        thread.map_or(State::Unknown, |thread| thread.state)
+    }
+
+    /// The time since the CPU's last change goes to whom it ran.
+    pub(super) fn credit(&mut self, cpu: u32, left: Left) {
+        let now_ns = self.now_ns;
+        let seat = self.seat(cpu);
+        let start_ns = std::mem::replace(&mut seat.since_ns, now_ns);
+        seat.is_fresh = false;
+        let passed = now_ns.saturating_sub(start_ns);
+        let slot = match seat.occupant {
+            Occupant::Unknown => return,
+            Occupant::Idle => {
+                seat.idle_ns += passed;
+                return;
+            }
+            Occupant::Thread(slot) => slot,
+        };
+        let Some(thread) = self.threads.of_mut(slot) else {
+            return;
+        };
+        let seat = &mut self.seats[cpu as usize];
+        if thread.is_own {
+            seat.own_ns += passed;
+            thread.tally.ran(cpu, passed);
+            self.drawing.slice(Slice {
+                thread: thread.tid,
+                cpu,
+                start_ns,
+                end_ns: now_ns,
+                left,
+            });
+        } else {
+            seat.foreign_ns += passed;
+        }
+        self.drawing.busy(cpu, thread.is_own, start_ns, now_ns);
+    }
+
+    /// A thread leaves its CPU, whose time was credited.
+    fn leave(&mut self, slot: usize, cpu: u32, left: Left) {
+        let Some(thread) = self.threads.of_mut(slot) else {
+            return;
+        };
+        thread.is_fresh = false;
+        thread.last_cpu = Some(cpu);
+        thread.tally.switches += 1;
+        thread.tally.preemptions += u64::from(left == Left::Preempted);
+        thread.state = match left {
+            Left::Blocked => State::Blocked,
+            Left::Preempted | Left::Ended | Left::Untold => State::Unknown,
+        };
+        if left == Left::Preempted && thread.is_own {
+            self.queue(slot, cpu, true);
+        }
+    }
+
+    /// The CPU changes whom it runs, from now on.
+    pub(super) fn occupy(&mut self, cpu: u32, to: Occupant) {
+        self.settle_core(cpu);
+        let starting = std::mem::take(&mut self.seat(cpu).starting);
+        if let Occupant::Thread(slot) = to {
+            self.arrive(slot, cpu);
+        }
+        self.seat(cpu).occupant = to;
+        self.tell_use(cpu);
+        for slot in starting {
+            self.overtaken(slot, cpu);
+        }
+    }
+
+    /// A core's shared time so far goes to the followed threads on it.
+    pub(super) fn settle_core(&mut self, cpu: u32) {
+        let Some((cpus, shared_ns)) = self.cores.settle(cpu, self.now_ns) else {
+            return;
+        };
+        if shared_ns == 0 {
+            return;
+        }
+        for &sibling in cpus {
+            if let Some(Occupant::Thread(slot)) = self.seats.get(sibling).map(|s| s.occupant)
+                && let Some(thread) = self.threads.of_mut(slot)
+            {
+                thread.tally.shared_ns += shared_ns;
+            }
+        }
+    }
+
+    /// A thread comes on a CPU: its wait is over, and it may have moved.
+    fn arrive(&mut self, slot: usize, cpu: u32) {
+        self.end_wait(slot);
+        let ground = &self.ground;
+        let Some(thread) = self.threads.of_mut(slot) else {
+            return;
+        };
+        if let Some(last) = thread.last_cpu.filter(|&last| last != cpu) {
+            thread.tally.migrations.add(ground.crossed(last, cpu), 1);
+        }
+        thread.last_cpu = Some(cpu);
+        thread.is_fresh = false;
+        thread.state = State::Running { cpu };
+    }
+
+    /// Tells the sums over cores and queues what a CPU does.
+    pub(super) fn tell_use(&mut self, cpu: u32) {
+        let seat = &self.seats[cpu as usize];
+        let used = match seat.occupant {
+            Occupant::Unknown => Use::Unknown,
+            Occupant::Idle => Use::Idle,
+            Occupant::Thread(slot) => match self.threads.of(slot) {
+                Some(thread) if thread.is_own => Use::Own {
+                    mask: thread.mask.unwrap_or(0),
+                },
+                _ => Use::Foreign,
+            },
+        };
+        let is_free = used == Use::Idle && seat.starting.is_empty();
+        self.cores.change(cpu, self.now_ns, used);
+        if self.scope.has_all_cpus {
+            self.queues.set_free(cpu, is_free, self.now_ns);
+            self.queues
+                .set_foreign(cpu, used == Use::Foreign, self.now_ns);
+        }
+    }
+
+    /// Should records of this CPU be lost, sums go back to where they are now.
+    pub(super) fn remember_event(&mut self, cpu: u32) {
+        let now_ns = self.now_ns;
+        let moment = self.cores.moment(now_ns);
+        let seat = self.seat(cpu);
+        seat.moment = moment;
+        seat.last_event_ns = now_ns;
+    }
+}

@@ -1,0 +1,279 @@
+//! The threads of a trace: those that live, by number, and what became of
+//! those that ended. Memory is bounded by the threads that live at once.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::super::summary::{Causes, Migrations, ThreadSummary};
+use super::super::{Sample, Tid};
+use super::queues::Mark;
+
+/// Threads told one by one; of more, those with the most CPU time.
+const MOST_TOLD: usize = 1_000;
+/// Processes told apart; beyond that their number is a lower bound.
+const MOST_PROCESSES: usize = 1 << 20;
+
+/// What a thread does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// Nothing is known.
+    Unknown,
+    /// It waits for something.
+    Blocked,
+    /// It is queued.
+    Queued(Queued),
+    /// It is on a CPU.
+    Running {
+        /// Which.
+        cpu: u32,
+    },
+}
+
+/// A thread in a run queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Queued {
+    /// Since when.
+    pub(super) since_ns: u64,
+    /// Was it pushed aside, and not woken?
+    pub(super) is_preempted: bool,
+    /// Where it waits.
+    pub(super) place: Place,
+    /// Causes of the part of this wait before it came to this place.
+    pub(super) before: Causes,
+}
+
+/// Where a queued thread waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Nobody knows what other CPUs do.
+    Untold,
+    /// On an idle CPU that is about to start it.
+    Starting(u32),
+    /// Behind others.
+    Behind(Mark),
+}
+
+/// A thread that lives.
+#[derive(Debug)]
+pub(super) struct Thread {
+    pub(super) tid: Tid,
+    pub(super) process: Option<Tid>,
+    pub(super) name: Box<str>,
+    pub(super) is_own: bool,
+    /// No switch of it was seen yet.
+    pub(super) is_fresh: bool,
+    /// It has begun to end.
+    pub(super) is_ending: bool,
+    /// Did it begin during the trace?
+    pub(super) was_born: bool,
+    pub(super) state: State,
+    /// Number of its mask; `None`: not told.
+    pub(super) mask: Option<usize>,
+    pub(super) last_cpu: Option<u32>,
+    pub(super) since_ns: u64,
+    pub(super) tally: Tally,
+    /// First and latest look at it by polling.
+    pub(super) polled: Option<Box<(Sample, Sample)>>,
+}
+
+/// What is counted of a thread.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tally {
+    pub(super) cpu_ns: u64,
+    pub(super) wait_ns: u64,
+    pub(super) switches: u64,
+    pub(super) preemptions: u64,
+    pub(super) migrations: Migrations,
+    pub(super) shared_ns: u64,
+    pub(super) cpus: Vec<(u32, u64)>,
+}
+
+impl Tally {
+    /// So long on this CPU.
+    pub(super) fn ran(&mut self, cpu: u32, ns: u64) {
+        self.cpu_ns += ns;
+        match self.cpus.iter().position(|(other, _)| *other == cpu) {
+            Some(at) => {
+                self.cpus[at].1 += ns;
+                // The CPU it is on is asked for again.
+                if at > 3 {
+                    self.cpus.swap(0, at);
+                }
+            }
+            None => self.cpus.push((cpu, ns)),
+        }
+    }
+}
+
+impl Thread {
+    fn new(tid: Tid, time_ns: u64, is_own: bool) -> Self {
+        Self {
+            tid,
+            process: None,
+            name: "".into(),
+            is_own,
+            is_fresh: true,
+            is_ending: false,
+            was_born: false,
+            state: State::Unknown,
+            mask: None,
+            last_cpu: None,
+            since_ns: time_ns,
+            tally: Tally::default(),
+            polled: None,
+        }
+    }
+
+    /// Time queued as the kernel counts it, since the trace began.
+    pub(super) fn polled_wait_ns(&self) -> Option<u64> {
+        let (first, last) = self.polled.as_deref()?;
+        let before = if self.was_born {
+            0
+        } else {
+            first.wait_ns.unwrap_or(0)
+        };
+        Some(last.wait_ns?.saturating_sub(before))
+    }
+}
+
+/// All threads.
+#[derive(Debug, Default)]
+pub(super) struct Threads {
+    slots: Vec<Option<Thread>>,
+    free: Vec<usize>,
+    by_tid: HashMap<Tid, usize>,
+    told: Vec<ThreadSummary>,
+    left_out: u64,
+    followed: u64,
+    processes: BTreeSet<Tid>,
+    pub(super) waits_polled_ns: Option<u64>,
+    /// Threads are followed whoever they are, until one is named.
+    pub(super) is_everyone: bool,
+}
+
+impl Threads {
+    pub(super) fn new() -> Self {
+        Self {
+            is_everyone: true,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn slot(&self, tid: Tid) -> Option<usize> {
+        self.by_tid.get(&tid).copied()
+    }
+
+    /// The thread's slot; it is made where it was not heard of.
+    pub(super) fn slot_or_new(&mut self, tid: Tid, time_ns: u64) -> usize {
+        if let Some(&slot) = self.by_tid.get(&tid) {
+            return slot;
+        }
+        let thread = Thread::new(tid, time_ns, false);
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot] = Some(thread);
+                slot
+            }
+            None => {
+                self.slots.push(Some(thread));
+                self.slots.len() - 1
+            }
+        };
+        self.by_tid.insert(tid, slot);
+        if self.is_everyone {
+            self.follow(slot);
+        }
+        slot
+    }
+
+    /// From now on it is one of those that the trace is about.
+    pub(super) fn follow(&mut self, slot: usize) {
+        let Some(thread) = self.slots[slot].as_mut() else {
+            return;
+        };
+        if !std::mem::replace(&mut thread.is_own, true) {
+            self.followed += 1;
+            let process = thread.process;
+            self.note_process(process);
+        }
+    }
+
+    pub(super) fn note_process(&mut self, process: Option<Tid>) {
+        if self.processes.len() < MOST_PROCESSES {
+            self.processes.extend(process);
+        }
+    }
+
+    pub(super) fn of(&self, slot: usize) -> Option<&Thread> {
+        self.slots.get(slot)?.as_ref()
+    }
+
+    pub(super) fn of_mut(&mut self, slot: usize) -> Option<&mut Thread> {
+        self.slots.get_mut(slot)?.as_mut()
+    }
+
+    pub(super) fn is_own(&self, slot: usize) -> bool {
+        self.of(slot).is_some_and(|thread| thread.is_own)
+    }
+
+    /// Slots of all that live.
+    pub(super) fn living(&self) -> Vec<usize> {
+        let is_there = |slot: &usize| self.slots[*slot].is_some();
+        (0..self.slots.len()).filter(is_there).collect()
+    }
+
+    /// Nobody counts as followed any more, and nothing as counted.
+    pub(super) fn restart(&mut self, time_ns: u64) {
+        self.is_everyone = false;
+        self.followed = 0;
+        self.processes.clear();
+        self.told.clear();
+        self.left_out = 0;
+        self.waits_polled_ns = None;
+        for thread in self.slots.iter_mut().flatten() {
+            thread.is_own = false;
+            thread.was_born = false;
+            thread.since_ns = time_ns;
+            thread.tally = Tally::default();
+            if let Some(polled) = &mut thread.polled {
+                polled.0 = polled.1.clone();
+            }
+        }
+    }
+
+    /// A thread is gone: its number may come again.
+    pub(super) fn retire(&mut self, slot: usize, summary: impl FnOnce(&Thread) -> ThreadSummary) {
+        let Some(thread) = self.slots[slot].take() else {
+            return;
+        };
+        self.by_tid.remove(&thread.tid);
+        self.free.push(slot);
+        if !thread.is_own {
+            return;
+        }
+        if let Some(waited) = thread.polled_wait_ns() {
+            *self.waits_polled_ns.get_or_insert(0) += waited;
+        }
+        self.told.push(summary(&thread));
+        if self.told.len() >= 2 * MOST_TOLD {
+            self.shorten();
+        }
+    }
+
+    fn shorten(&mut self) {
+        self.told
+            .sort_by(|a, b| b.cpu_ns.cmp(&a.cpu_ns).then(a.thread.cmp(&b.thread)));
+        self.left_out += self.told.len().saturating_sub(MOST_TOLD) as u64;
+        self.told.truncate(MOST_TOLD);
+    }
+
+    /// Followed threads, their processes.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        (self.followed, self.processes.len() as u64)
+    }
+
+    /// Those that ended, the busiest first, and how many are left out.
+    pub(super) fn finish(mut self) -> (Vec<ThreadSummary>, u64) {
+        self.shorten();
+        (self.told, self.left_out)
+    }
+}

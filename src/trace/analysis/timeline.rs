@@ -1,0 +1,164 @@
+//! Slices while they are few, and spans of time that grow coarser as the trace
+//! grows longer: memory for CPUs, not for time.
+
+use super::super::summary::{CpuSpans, MOST_SLICES, Slice, Timeline};
+
+/// Spans of each CPU at most.
+const SPANS: usize = 512;
+/// Length of a span at the start, ns.
+const SHORTEST_NS: u64 = 100_000;
+
+#[derive(Debug)]
+pub(super) struct Drawing {
+    from_ns: Option<u64>,
+    slices: Option<Vec<Slice>>,
+    span_ns: u64,
+    cpus: Vec<[Vec<u64>; 2]>,
+}
+
+impl Drawing {
+    pub(super) const fn new() -> Self {
+        Self {
+            from_ns: None,
+            slices: Some(Vec::new()),
+            span_ns: SHORTEST_NS,
+            cpus: Vec::new(),
+        }
+    }
+
+    /// Everything is told from here on.
+    pub(super) fn begin(&mut self, time_ns: u64) {
+        self.from_ns.get_or_insert(time_ns);
+    }
+
+    pub(super) fn slice(&mut self, slice: Slice) {
+        if let Some(slices) = &mut self.slices {
+            if slices.len() == MOST_SLICES {
+                self.slices = None;
+            } else {
+                slices.push(slice);
+            }
+        }
+    }
+
+    /// A CPU was busy from then to then, with a followed thread or another.
+    pub(super) fn busy(&mut self, cpu: u32, is_own: bool, start_ns: u64, end_ns: u64) {
+        let from_ns = *self.from_ns.get_or_insert(start_ns);
+        let (mut at, end) = (
+            start_ns.saturating_sub(from_ns),
+            end_ns.saturating_sub(from_ns),
+        );
+        while end > self.span_ns * SPANS as u64 {
+            self.coarsen();
+        }
+        let index = cpu as usize;
+        if index >= self.cpus.len() {
+            self.cpus.resize_with(index + 1, Default::default);
+        }
+        let spans = &mut self.cpus[index][usize::from(!is_own)];
+        while at < end {
+            let span = at / self.span_ns;
+            let stop = end.min((span + 1) * self.span_ns);
+            let span = usize::try_from(span).unwrap_or(SPANS - 1);
+            if span >= spans.len() {
+                spans.resize(span + 1, 0);
+            }
+            spans[span] += stop - at;
+            at = stop;
+        }
+    }
+
+    /// Two spans become one.
+    fn coarsen(&mut self) {
+        self.span_ns *= 2;
+        for spans in self.cpus.iter_mut().flatten() {
+            *spans = spans.chunks(2).map(|pair| pair.iter().sum()).collect();
+        }
+    }
+
+    pub(super) fn finish(self, to_ns: u64) -> Timeline {
+        let elapsed_ns = to_ns.saturating_sub(self.from_ns.unwrap_or(to_ns));
+        let many = usize::try_from(elapsed_ns.div_ceil(self.span_ns)).unwrap_or(SPANS);
+        let is_used = |spans: &[Vec<u64>; 2]| spans.iter().any(|s| !s.is_empty());
+        let padded = |mut spans: Vec<u64>| {
+            spans.resize(many.max(spans.len()), 0);
+            spans
+        };
+        let numbered = (0u32..).zip(self.cpus);
+        Timeline {
+            slices: self.slices,
+            span_ns: self.span_ns,
+            spans: numbered
+                .filter(|(_, spans)| is_used(spans))
+                .map(|(cpu, [own, foreign])| CpuSpans {
+                    cpu,
+                    own_ns: padded(own),
+                    foreign_ns: padded(foreign),
+                })
+                .collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(busy: &[(u64, u64)], to_ns: u64, span_ns: u64, expected: &[(usize, u64)]) {
+        let mut drawing = Drawing::new();
+        drawing.begin(0);
+        for &(start, end) in busy {
+            drawing.busy(1, true, start, end);
+        }
+        let timeline = drawing.finish(to_ns);
+        assert_eq!(timeline.span_ns, span_ns);
+        let own = &timeline.spans[0].own_ns;
+        let told: Vec<(usize, u64)> = own
+            .iter()
+            .enumerate()
+            .filter(|(_, ns)| **ns > 0)
+            .map(|(at, ns)| (at, *ns))
+            .collect();
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn time_is_split_over_spans() {
+        check(
+            &[(50_000, 250_000)],
+            300_000,
+            100_000,
+            &[(0, 50_000), (1, 100_000), (2, 50_000)],
+        );
+    }
+
+    #[test]
+    fn a_long_trace_has_longer_spans() {
+        let second = 1_000_000_000;
+        check(
+            &[(0, 1_000), (2 * second, 2 * second + 7)],
+            2 * second + 7,
+            6_400_000,
+            &[(0, 1_000), (312, 7)],
+        );
+    }
+
+    #[test]
+    fn too_many_slices_are_given_up() {
+        let mut drawing = Drawing::new();
+        let slice = Slice {
+            thread: 1,
+            cpu: 0,
+            start_ns: 0,
+            end_ns: 1,
+            left: crate::trace::Left::Blocked,
+        };
+        for _ in 0..MOST_SLICES {
+            drawing.slice(slice);
+        }
+        assert!(drawing.slices.is_some());
+        drawing.slice(slice);
+        assert!(drawing.finish(1).slices.is_none());
+    }
+}

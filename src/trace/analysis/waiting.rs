@@ -1,0 +1,159 @@
+//! Threads in run queues: how long, and why.
+
+use super::super::Tid;
+use super::super::summary::Causes;
+use super::threads::{Place, Queued, State};
+use super::{Analysis, Occupant};
+
+impl Analysis {
+    /// A thread became runnable.
+    pub(super) fn wake(&mut self, thread: Tid, target: u32) {
+        let slot = self.threads.slot_or_new(thread, self.now_ns);
+        if !self.threads.is_own(slot) {
+            return;
+        }
+        self.counts.wakeups += 1;
+        // A thread may be woken before it has left its CPU: it just goes on.
+        if matches!(self.state_of(slot), State::Unknown | State::Blocked) {
+            self.queue(slot, target, false);
+        }
+    }
+
+    /// A followed thread is queued on a CPU.
+    pub(super) fn queue(&mut self, slot: usize, cpu: u32, is_preempted: bool) {
+        let is_idle = self.seat(cpu).occupant == Occupant::Idle;
+        let place = if !self.scope.has_all_cpus {
+            Place::Untold
+        } else if is_idle && !is_preempted {
+            self.seat(cpu).starting.push(slot);
+            self.tell_use(cpu);
+            Place::Starting(cpu)
+        } else {
+            self.behind(slot, cpu)
+        };
+        let queued = Queued {
+            since_ns: self.now_ns,
+            is_preempted,
+            place,
+            before: Causes::default(),
+        };
+        if let Some(thread) = self.threads.of_mut(slot) {
+            thread.state = State::Queued(queued);
+        }
+    }
+
+    fn behind(&mut self, slot: usize, cpu: u32) -> Place {
+        let mask = self.threads.of(slot).and_then(|thread| thread.mask);
+        let mark = self.queues.enter(slot, mask.unwrap_or(0), cpu, self.now_ns);
+        Place::Behind(mark)
+    }
+
+    /// The CPU that was about to start a thread took another one first, or
+    /// is known no more.
+    pub(super) fn overtaken(&mut self, slot: usize, cpu: u32) {
+        let State::Queued(mut queued) = self.state_of(slot) else {
+            return;
+        };
+        if queued.place != Place::Starting(cpu) {
+            return;
+        }
+        queued.before.starting += self.now_ns.saturating_sub(queued.since_ns);
+        queued.place = self.behind(slot, cpu);
+        if let Some(thread) = self.threads.of_mut(slot) {
+            thread.state = State::Queued(queued);
+        }
+    }
+
+    /// A thread that may have waited waits no more.
+    pub(super) fn end_wait(&mut self, slot: usize) {
+        let State::Queued(queued) = self.state_of(slot) else {
+            return;
+        };
+        if let Place::Starting(cpu) = queued.place {
+            let seat = self.seat(cpu);
+            // Where it starts as expected, the CPU is about to be busy.
+            let many = seat.starting.len();
+            seat.starting.retain(|&other| other != slot);
+            if seat.starting.len() < many {
+                self.tell_use(cpu);
+            }
+        }
+        let waited_ns = self.count_wait(slot, queued);
+        self.waits.add(waited_ns);
+        if let Some(thread) = self.threads.of_mut(slot) {
+            thread.state = State::Unknown;
+        }
+    }
+
+    /// Adds a wait to the sums, whether or not it is over.
+    pub(super) fn count_wait(&mut self, slot: usize, queued: Queued) -> u64 {
+        let waited_ns = self.now_ns.saturating_sub(queued.since_ns);
+        let causes = match queued.place {
+            Place::Untold => Causes::default(),
+            Place::Starting(_) => Causes {
+                starting: waited_ns,
+                ..Causes::default()
+            },
+            Place::Behind(mark) => self.queues.leave(slot, mark, self.now_ns),
+        };
+        self.counts.causes.add(causes);
+        self.counts.causes.add(queued.before);
+        if queued.is_preempted {
+            self.counts.after_preemption_ns += waited_ns;
+        } else {
+            self.counts.after_wakeup_ns += waited_ns;
+        }
+        if let Some(thread) = self.threads.of_mut(slot) {
+            thread.tally.wait_ns += waited_ns;
+        }
+        waited_ns
+    }
+
+    /// Whatever the thread was waiting for does not count.
+    pub(super) fn set_state(&mut self, slot: usize, state: State) {
+        let Some(thread) = self.threads.of_mut(slot) else {
+            return;
+        };
+        let before = std::mem::replace(&mut thread.state, state);
+        if let State::Queued(queued) = before {
+            match queued.place {
+                Place::Untold => {}
+                Place::Behind(mark) => self.queues.forget(slot, mark),
+                Place::Starting(cpu) => {
+                    let seat = self.seat(cpu);
+                    let many = seat.starting.len();
+                    seat.starting.retain(|&other| other != slot);
+                    if seat.starting.len() < many {
+                        self.tell_use(cpu);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A queued thread's mask changed: its wait is split there.
+    pub(super) fn requeue(&mut self, slot: usize) {
+        let State::Queued(mut queued) = self.state_of(slot) else {
+            return;
+        };
+        let Place::Behind(mark) = queued.place else {
+            return;
+        };
+        let causes = self.queues.leave(slot, mark, self.now_ns);
+        queued.before.add(causes);
+        queued.place = self.behind(slot, mark.cpu());
+        if let Some(thread) = self.threads.of_mut(slot) {
+            thread.state = State::Queued(queued);
+        }
+    }
+}
+
+impl Causes {
+    fn add(&mut self, other: Self) {
+        self.scheduler += other.scheduler;
+        self.mask += other.mask;
+        self.others += other.others;
+        self.own += other.own;
+        self.starting += other.starting;
+    }
+}

@@ -1,0 +1,416 @@
+//! Whole analyses of small scripts whose truth is plain.
+
+use proptest::prelude::*;
+
+use super::{Analysis, Crossed, Event, IDLE, Left, Sample, Scope, Summary, Tid, Tier, What};
+use crate::topology::{CpuSet, Topology};
+
+const MS: u64 = 1_000_000;
+/// 4 cores of 2 CPUs in two packages.
+const SMT: &str = "package:2 l3:1 core:2 pu:2";
+
+fn summary(machine: &str, scope: Scope, events: &[Event], to_ms: u64) -> Summary {
+    let topology = Topology::from_synthetic(machine).unwrap();
+    let mut analysis = Analysis::new(&topology, scope);
+    for event in events {
+        analysis.take(event);
+    }
+    analysis.finish(Some((0, to_ms * MS)))
+}
+
+fn at(ms: u64, cpu: u32, what: What) -> Event {
+    Event {
+        time_ns: ms * MS,
+        cpu,
+        what,
+    }
+}
+
+fn switch(ms: u64, cpu: u32, prev: Tid, next: Tid) -> Event {
+    let left = Left::Blocked;
+    at(ms, cpu, What::Switch { prev, left, next })
+}
+
+fn preempt(ms: u64, cpu: u32, prev: Tid, next: Tid) -> Event {
+    let left = Left::Preempted;
+    at(ms, cpu, What::Switch { prev, left, next })
+}
+
+fn wake(ms: u64, thread: Tid, target: u32) -> Event {
+    at(ms, 0, What::Wake { thread, target })
+}
+
+fn mask(thread: Tid, cpus: &str) -> Event {
+    let cpus = Box::new(CpuSet::parse_list(cpus).unwrap());
+    at(0, 0, What::Mask { thread, cpus })
+}
+
+fn follow(thread: Tid) -> Event {
+    at(0, 0, What::Follow { thread })
+}
+
+/// Every CPU idles from the start.
+fn idle(cpus: u32) -> Vec<Event> {
+    let tick = |cpu| [switch(0, cpu, IDLE, 900), switch(0, cpu, 900, IDLE)];
+    (0..cpus).flat_map(tick).collect()
+}
+
+fn on_smt(events: Vec<Event>, to_ms: u64) -> Summary {
+    let all = [idle(8), events].concat();
+    summary(SMT, Tier::Bpf.scope(), &all, to_ms)
+}
+
+#[test]
+fn time_goes_to_whom_it_belongs() {
+    let told = on_smt(
+        vec![
+            follow(1),
+            switch(10, 0, IDLE, 1),
+            switch(30, 0, 1, 7),
+            switch(40, 0, 7, IDLE),
+            switch(50, 2, IDLE, 1),
+        ],
+        100,
+    );
+    assert_eq!(told.cpu_ns, 70 * MS);
+    assert_eq!(told.foreign_ns, Some(10 * MS));
+    assert_eq!(told.idle_ns, Some((800 - 80) * MS));
+    assert_eq!(told.switches, Some(1));
+    assert_eq!(told.migrations.across(Crossed::Core), 1);
+    assert_eq!(told.migrations.total(), 1);
+    assert_eq!(told.by_thread[0].cpus, [(2, 50 * MS), (0, 20 * MS)]);
+    assert_eq!(told.timeline.slices.unwrap().len(), 2);
+}
+
+#[test]
+fn a_cpu_without_a_switch_yet_ran_whom_its_first_switch_names() {
+    let events = [follow(1), switch(0, 1, IDLE, 9), switch(60, 0, 1, IDLE)];
+    let told = summary("core:2 pu:1", Tier::CpuWide.scope(), &events, 100);
+    assert_eq!(told.cpu_ns, 60 * MS);
+    assert_eq!(told.idle_ns, Some(40 * MS));
+}
+
+#[test]
+fn moves_are_counted_by_the_outermost_boundary() {
+    let mut events = vec![follow(1)];
+    for (step, pair) in [0, 1, 2, 4, 4].windows(2).enumerate() {
+        let ms = step as u64 * 10;
+        events.push(switch(ms + 1, pair[0], IDLE, 1));
+        events.push(switch(ms + 2, pair[0], 1, IDLE));
+        events.push(switch(ms + 3, pair[1], IDLE, 1));
+        events.push(switch(ms + 4, pair[1], 1, IDLE));
+    }
+    let moves = on_smt(events, 50).migrations;
+    assert_eq!(moves.across(Crossed::Smt), 1);
+    assert_eq!(moves.across(Crossed::Core), 1);
+    assert_eq!(moves.across(Crossed::Package), 1);
+    assert_eq!(moves.total(), 3);
+}
+
+#[track_caller]
+fn check_sharing(events: Vec<Event>, shared_ms: u64, avoidable_ms: [u64; 3]) {
+    let told = on_smt(events, 100).sharing.unwrap();
+    assert_eq!(told.shared / MS, shared_ms);
+    let causes = told.avoidable.unwrap();
+    let causes = [causes.scheduler, causes.mask, causes.others].map(|ns| ns / MS);
+    assert_eq!(causes, avoidable_ms);
+}
+
+#[test]
+fn avoidable_sharing_is_blamed() {
+    let fork = at(
+        0,
+        0,
+        What::Fork {
+            parent: 1,
+            child: 2,
+            process: 1,
+        },
+    );
+    let both = |extra: Vec<Event>| {
+        let run = vec![switch(10, 0, IDLE, 1), switch(20, 1, IDLE, 2)];
+        [vec![follow(1), fork.clone()], extra, run].concat()
+    };
+    check_sharing(both(vec![]), 160, [160, 0, 0]);
+    check_sharing(both(vec![mask(1, "0-1"), mask(2, "0-1")]), 160, [0, 160, 0]);
+    let full = |cpu| switch(5, cpu, IDLE, 50 + i32::try_from(cpu).unwrap());
+    check_sharing(both(vec![full(2), full(4), full(6)]), 160, [0, 0, 0]);
+    check_sharing(
+        vec![follow(1), switch(10, 0, IDLE, 1), switch(20, 1, IDLE, 7)],
+        80,
+        [0, 0, 80],
+    );
+}
+
+#[track_caller]
+fn check_waits(events: Vec<Event>, causes_ms: [u64; 5]) -> Summary {
+    let told = on_smt(events, 100);
+    let causes = told.waits.causes.unwrap();
+    let list = [
+        causes.scheduler,
+        causes.mask,
+        causes.others,
+        causes.own,
+        causes.starting,
+    ];
+    assert_eq!(list.map(|ns| ns / MS), causes_ms);
+    assert_eq!(told.waits.total_ns, Some(list.iter().sum()));
+    told
+}
+
+#[test]
+fn waits_have_causes() {
+    let told = check_waits(
+        vec![
+            follow(1),
+            switch(10, 0, IDLE, 1),
+            preempt(20, 0, 1, 7),
+            preempt(50, 0, 7, 1),
+        ],
+        [30, 0, 0, 0, 0],
+    );
+    assert_eq!(told.idle_waiting.unwrap().scheduler, 30 * MS);
+    assert_eq!(told.waits.longest_ns, Some(30 * MS));
+    check_waits(
+        vec![
+            follow(1),
+            mask(1, "0"),
+            switch(10, 0, IDLE, 1),
+            preempt(20, 0, 1, 7),
+            preempt(50, 0, 7, 1),
+        ],
+        [0, 30, 0, 0, 0],
+    );
+}
+
+#[test]
+fn a_wake_up_on_an_idle_cpu_is_latency_not_waste() {
+    let told = check_waits(
+        vec![follow(1), wake(10, 1, 3), switch(14, 3, IDLE, 1)],
+        [0, 0, 0, 0, 4],
+    );
+    assert_eq!(told.wakeups, Some(1));
+    assert_eq!(told.idle_waiting.unwrap().episodes, 0);
+    // Another thread was taken first: from then on it is queued behind it.
+    check_waits(
+        vec![
+            follow(1),
+            wake(10, 1, 3),
+            switch(14, 3, IDLE, 7),
+            switch(20, 3, 7, 1),
+        ],
+        [6, 0, 0, 0, 4],
+    );
+}
+
+#[test]
+fn waits_behind_others_and_behind_the_programs_own_threads() {
+    let busy: Vec<Event> = (0..8).map(|cpu| switch(1, cpu, IDLE, 100)).collect();
+    let busy: Vec<Event> = (100..)
+        .zip(busy)
+        .map(|(tid, event)| switch(1, event.cpu, IDLE, tid))
+        .collect();
+    let fork = at(
+        0,
+        0,
+        What::Fork {
+            parent: 1,
+            child: 102,
+            process: 1,
+        },
+    );
+    let waits = vec![
+        wake(10, 1, 0),
+        preempt(20, 0, 100, 1),
+        switch(30, 0, 1, 100),
+        wake(40, 1, 2),
+        preempt(50, 2, 102, 1),
+    ];
+    check_waits(
+        [vec![follow(1), fork], busy, waits].concat(),
+        // 102 was pushed aside at 50 and waits behind thread 1 to the end.
+        [0, 0, 10, 60, 0],
+    );
+}
+
+#[test]
+fn what_is_lost_counts_for_nobody() {
+    let told = on_smt(
+        vec![
+            follow(1),
+            switch(10, 0, IDLE, 1),
+            at(40, 0, What::Lost { records: 5 }),
+            switch(50, 0, 7, 1),
+            switch(60, 0, 1, IDLE),
+        ],
+        100,
+    );
+    assert_eq!(told.cpu_ns, 10 * MS);
+    assert_eq!(told.unknown.records, 5);
+    assert_eq!(told.unknown.lost_ns, 30 * MS);
+    assert_eq!(told.unknown.contradictions, 0);
+}
+
+#[test]
+fn a_number_that_comes_again_is_another_thread() {
+    let fork = |ms| {
+        at(
+            ms,
+            0,
+            What::Fork {
+                parent: 1,
+                child: 2,
+                process: 1,
+            },
+        )
+    };
+    let told = on_smt(
+        vec![
+            follow(1),
+            fork(1),
+            switch(10, 0, IDLE, 2),
+            at(20, 0, What::Exit { thread: 2 }),
+            switch(20, 0, 2, IDLE),
+            fork(30),
+            switch(40, 4, IDLE, 2),
+            switch(45, 4, 2, IDLE),
+        ],
+        100,
+    );
+    assert_eq!(told.threads, 3);
+    assert_eq!(
+        told.migrations.total(),
+        0,
+        "two threads, not one that moved"
+    );
+    assert_eq!(told.cpu_ns, 15 * MS);
+}
+
+#[test]
+fn until_somebody_is_named_all_are_followed() {
+    let told = on_smt(vec![switch(10, 0, IDLE, 1), switch(30, 0, 1, IDLE)], 100);
+    assert_eq!(told.cpu_ns, 20 * MS);
+    assert_eq!(told.foreign_ns, Some(0));
+}
+
+#[test]
+fn halves_of_switches_tell_of_own_threads_only() {
+    let events = [
+        follow(1),
+        at(
+            10,
+            0,
+            What::Out {
+                thread: 1,
+                left: Left::Preempted,
+            },
+        ),
+        at(14, 1, What::In { thread: 1 }),
+        at(
+            20,
+            1,
+            What::Out {
+                thread: 1,
+                left: Left::Blocked,
+            },
+        ),
+    ];
+    let told = summary(SMT, Tier::Switch.scope(), &events, 30);
+    assert_eq!(told.cpu_ns, 16 * MS, "on a CPU since it was named");
+    assert_eq!(told.switches, Some(2));
+    assert_eq!(told.waits.after_preemption_ns, Some(4 * MS));
+    assert_eq!(told.waits.total_ns, None, "wake-ups are not seen");
+    assert_eq!(told.idle_ns, None);
+    assert_eq!(told.migrations.across(Crossed::Smt), 1);
+    assert_eq!(told.sharing.unwrap().avoidable, None);
+}
+
+#[test]
+fn polling_counts_what_the_kernel_counted() {
+    let sample = |ms, cpu, run_ms, migrations| {
+        let sample = Sample {
+            thread: 1,
+            cpu,
+            is_runnable: true,
+            run_ns: run_ms * MS,
+            wait_ns: Some(run_ms * MS / 10),
+            migrations: Some(migrations),
+            voluntary: Some(3),
+            involuntary: Some(migrations),
+        };
+        at(ms, cpu, What::Sample(Box::new(sample)))
+    };
+    let events = [
+        follow(1),
+        sample(0, 0, 50, 1),
+        sample(10, 0, 60, 1),
+        sample(20, 4, 70, 5),
+    ];
+    let told = summary(SMT, Tier::Proc.scope(), &events, 20);
+    assert_eq!(told.cpu_ns, 20 * MS);
+    assert_eq!(told.switches, Some(4));
+    assert_eq!(told.waits.total_ns, Some(2 * MS));
+    assert!(told.waits.is_from_kernel);
+    assert_eq!(told.migrations.across(Crossed::Package), 1);
+    assert_eq!(told.migrations.across(Crossed::Unknown), 3);
+    assert_eq!(told.sharing, None);
+}
+
+fn any_what() -> impl Strategy<Value = What> {
+    let tid = || 0i32..6;
+    let left = prop_oneof![
+        Just(Left::Blocked),
+        Just(Left::Preempted),
+        Just(Left::Ended),
+        Just(Left::Untold)
+    ];
+    prop_oneof![
+        8 => (tid(), left.clone(), tid()).prop_map(|(prev, left, next)| What::Switch { prev, left, next }),
+        2 => tid().prop_map(|thread| What::In { thread }),
+        2 => (tid(), left).prop_map(|(thread, left)| What::Out { thread, left }),
+        4 => (tid(), 0u32..9).prop_map(|(thread, target)| What::Wake { thread, target }),
+        1 => (tid(), tid(), tid()).prop_map(|(parent, child, process)| What::Fork { parent, child, process }),
+        1 => tid().prop_map(|thread| What::Exit { thread }),
+        1 => tid().prop_map(|thread| What::Follow { thread }),
+        1 => (tid(), 1u64..256).prop_map(|(thread, bits)| What::Mask {
+            thread,
+            cpus: Box::new(CpuSet::from_words(vec![bits]))
+        }),
+        1 => (0u64..9).prop_map(|records| What::Lost { records }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_counted_twice_whatever_comes(
+        whats in prop::collection::vec((0u64..3, 0u32..9, any_what()), 0..300),
+        tier in 0usize..5,
+    ) {
+        let mut time_ns = 0;
+        let mut events = Vec::new();
+        for (step, cpu, what) in whats {
+            time_ns += step * MS;
+            events.push(Event { time_ns, cpu, what });
+        }
+        let scope = Tier::ALL[tier].scope();
+        let told = summary(SMT, scope, &events, time_ns / MS + 5);
+        let elapsed = told.to_ns - told.from_ns;
+        for cpu in &told.by_cpu {
+            let known = cpu.own_ns + cpu.foreign_ns.unwrap_or(0) + cpu.idle_ns.unwrap_or(0);
+            prop_assert!(known <= elapsed, "CPU {} {known} of {elapsed}", cpu.cpu);
+        }
+        let by_cpu: u64 = told.by_cpu.iter().map(|cpu| cpu.own_ns).sum();
+        prop_assert_eq!(by_cpu, told.cpu_ns);
+        if let Some(causes) = told.waits.causes {
+            let sum = causes.scheduler + causes.mask + causes.others + causes.own + causes.starting;
+            prop_assert_eq!(Some(sum), told.waits.total_ns);
+            let episodes = told.idle_waiting.unwrap();
+            prop_assert!(episodes.longest <= episodes.scheduler + episodes.mask);
+        }
+        if let Some(sharing) = told.sharing {
+            let avoidable = sharing.avoidable.map_or(0, |a| a.total());
+            prop_assert!(avoidable <= sharing.shared);
+            prop_assert!(sharing.shared <= told.cpu_ns);
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Recognition of formats by what is in them.
+
+use std::io::Cursor;
+
+use super::{Import, Whom};
+
+#[track_caller]
+fn refused(content: &[u8], part: &str) {
+    let error = Import::open(Cursor::new(content))
+        .and_then(|import| import.read(Whom::Default, &mut |_| {}))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains(part), "{error}");
+    assert!(!error.contains(char::is_control), "{error:?}");
+}
+
+#[test]
+fn what_is_no_trace_is_told_what_it_is() {
+    refused(b"", "it is empty");
+    refused(
+        b"\x89PNG\r\n\x1a\n\0\0",
+        "begins with \"\\x89PNG\\r\\n\\x1a\\n",
+    );
+    refused(
+        b"\x17\x08\x44tracing6\0",
+        "trace-cmd report FILE > trace.txt",
+    );
+    refused(b"#!/bin/sh\necho\n", "neither perf.data nor ftrace's text");
+    refused(b"PERFFILE", "neither");
+    refused(b"PERFILE2", "byte 8: the file ends here");
+    refused(b"2ELIFREP\0\0\0\0\0\0\0\x68", "byte 16: the file ends here");
+    refused(b"# tracer: nop\n#\n", "record them: perf sched record");
+    refused(
+        b"# tracer: nop\n            bash-1       [000] ..... 12: e: f\n",
+        "take a clock",
+    );
+}

@@ -1,0 +1,115 @@
+//! The ways of learning what a scheduler does, and what each can tell.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A way of collecting, poorest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Tier {
+    /// T0: `/proc/PID/task/*` is read now and then. Always permitted.
+    Proc,
+    /// T1: perf's switch records of the program's own threads.
+    Switch,
+    /// T2: perf's switch records of whole CPUs.
+    CpuWide,
+    /// T3: the scheduler's tracepoints through perf.
+    Tracepoint,
+    /// T4: a BPF program at the scheduler's tracepoints.
+    Bpf,
+}
+
+/// What a stream of events can tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scope {
+    /// Every switch is there, not only a look now and then.
+    pub has_switches: bool,
+    /// Every thread of every CPU is seen, and with it who idles.
+    pub has_all_cpus: bool,
+    /// It is told when a thread becomes runnable.
+    pub has_wakeups: bool,
+}
+
+impl Tier {
+    /// All tiers, poorest first.
+    pub const ALL: [Self; 5] = [
+        Self::Proc,
+        Self::Switch,
+        Self::CpuWide,
+        Self::Tracepoint,
+        Self::Bpf,
+    ];
+
+    /// The word for `--tier` and in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Proc => "proc",
+            Self::Switch => "switch",
+            Self::CpuWide => "cpu-wide",
+            Self::Tracepoint => "tracepoint",
+            Self::Bpf => "bpf",
+        }
+    }
+
+    /// What it is, for people.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Proc => "polling of /proc",
+            Self::Switch => "perf switch records of the program's threads",
+            Self::CpuWide => "perf switch records of all CPUs",
+            Self::Tracepoint => "scheduler tracepoints through perf",
+            Self::Bpf => "a BPF program at the scheduler's tracepoints",
+        }
+    }
+
+    /// What its events tell.
+    #[must_use]
+    pub const fn scope(self) -> Scope {
+        Scope {
+            has_switches: !matches!(self, Self::Proc),
+            has_all_cpus: matches!(self, Self::CpuWide | Self::Tracepoint | Self::Bpf),
+            has_wakeups: matches!(self, Self::Tracepoint | Self::Bpf),
+        }
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+impl FromStr for Tier {
+    type Err = String;
+
+    /// Reads a name, or `T0` to `T4`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let by_number = |tier: &&Self| text.eq_ignore_ascii_case(&format!("T{}", **tier as u8));
+        Self::ALL
+            .iter()
+            .find(|tier| tier.name() == text || by_number(tier))
+            .copied()
+            .ok_or_else(|| {
+                format!("'{text}' is no tier: proc, switch, cpu-wide, tracepoint or bpf (T0 to T4)")
+            })
+    }
+}
+
+/// Can a tier be had here?
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Availability {
+    /// Which.
+    pub tier: Tier,
+    /// Why not, and the command that would permit it; `None`: it can be had.
+    pub refused: Option<Refusal>,
+}
+
+/// Why a tier cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// A clause such as "this process lacks `CAP_BPF`".
+    pub reason: String,
+    /// The exact command that would permit it; `None` where nothing would.
+    pub remedy: Option<String>,
+}

@@ -1,0 +1,119 @@
+//! `compare --trace`: what the scheduler did beside the verdict, on machines
+//! whose scheduler is known.
+
+use serde_json::Value;
+
+use super::Stage;
+
+/// A scheduler blind to cores, which places threads anew all the time; staying
+/// within a core costs, staying on one CPU each is best.
+const BLIND: &str = r#"topology = "package:2 l3:1(size=8MB) core:2 l2:1(size=1MB) pu:2"
+[scheduler]
+policy = "random-idle"
+slice_s = 0.004
+smt_throughput = 1.2
+cache_gb_per_s = 10
+memory_gb_per_s = 5
+[workload.default]
+base_s = 0.4
+threads = 2
+working_set_bytes = 1000000
+[noise]
+sd = 0.005
+"#;
+
+const LINE: &str = "compare --machine sim:blind.toml --seed 5 --max-runs 12";
+
+fn stage() -> Stage {
+    let stage = Stage::new();
+    stage.write("blind.toml", BLIND);
+    stage
+}
+
+#[test]
+fn the_verdict_has_what_the_scheduler_did_beside_it() {
+    let stage = stage();
+    let line = format!("{LINE} --place os-default --place cpu:0,2 --place one-core --trace");
+    stage.snapshot("trace-compared", &format!("{line} -- prog"));
+    stage.succeed(&format!("{line} --export-markdown r.md -- prog"));
+    super::check("trace-compared-markdown", &stage.read("r.md"));
+}
+
+#[test]
+fn what_was_timed_is_the_same_with_traces() {
+    let stage = stage();
+    let arms = |more: &str| {
+        let line = format!("{LINE} --place os-default --place one-core {more} -- prog");
+        let mut record = stage.json(&line);
+        for arm in record["arms"].as_array_mut().unwrap() {
+            arm["trace"] = Value::Null;
+        }
+        record["arms"].clone()
+    };
+    assert_eq!(arms("--trace"), arms(""));
+}
+
+#[test]
+fn the_record_has_the_figures_of_each_arm() {
+    let stage = stage();
+    let record = stage.json(&format!(
+        "{LINE} --place os-default --place one-core --place cpu:3 --trace -- prog"
+    ));
+    let trace = |arm: usize| &record["arms"][arm]["trace"];
+    assert_eq!(trace(0)["tier"], "simulated");
+    // Threads of one CPU never move; those of a core share it.
+    assert_eq!(record["arms"][2]["name"], "cpu:3");
+    for level in ["smt", "core", "llc", "numa", "package"] {
+        assert_eq!(trace(2)["totals"]["migrations"][level], 0, "{level}");
+    }
+    let percent = |arm: usize| {
+        trace(arm)["avoidable_smt_sharing"]["percent"]
+            .as_f64()
+            .unwrap()
+    };
+    assert!(percent(1) > 90.0 && percent(2) < 1.0, "{record}");
+    let by = &trace(1)["avoidable_smt_sharing"]["by"];
+    assert!(by["mask_s"].as_f64() > by["scheduler_s"].as_f64(), "{by}");
+    assert!(
+        trace(2)["waits"]["total_s"].as_f64().unwrap() > 0.3,
+        "{}",
+        trace(2)
+    );
+    let package = trace(0)["totals"]["migrations"]["package"]
+        .as_u64()
+        .unwrap();
+    assert!(package > 10, "{}", trace(0)["totals"]);
+}
+
+#[test]
+fn a_machine_without_a_scheduler_is_told_and_the_experiment_stands() {
+    let stage = Stage::new();
+    let line = "compare --machine sim:share.toml --seed 1 --max-runs 8 --place os-default --place one-core --trace -- prog";
+    let ran = stage.succeed(line);
+    assert!(ran.out.contains("--trace: no arm could be traced"), "{ran}");
+    assert!(!ran.out.contains("What the scheduler did"), "{ran}");
+}
+
+#[test]
+fn of_many_arms_the_finalists_are_traced() {
+    let stage = stage();
+    let places = [
+        "os-default",
+        "one-core",
+        "cpu:0,2",
+        "cpu:0,4",
+        "cpu:1,3",
+        "cpu:0,1,4",
+        "cpu:2,5,7",
+        "cpu:0-5",
+    ];
+    let places = places.map(|place| format!("--place {place}")).join(" ");
+    let record = stage.json(&format!("{LINE} {places} --trace -- prog"));
+    let arms = record["arms"].as_array().unwrap();
+    let dropped = arms.iter().filter(|arm| arm["eliminated"] == true).count();
+    assert!(dropped > 0, "{record}");
+    for arm in arms {
+        let is_traced = !arm["trace"].is_null();
+        assert_eq!(is_traced, arm["eliminated"] == false, "{}", arm["name"]);
+    }
+}

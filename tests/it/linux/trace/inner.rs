@@ -1,0 +1,295 @@
+//! One trace in a process of its own: a Linux machine takes signals and
+//! children for the whole process, which tests share.
+//!
+//! The test starts its own program again with one ignored test, which makes
+//! the trace that the environment names and writes what it saw to a file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use pinwise::machine::linux::LinuxMachine;
+use pinwise::machine::{
+    Listener, Machine, MachineError, Output as Kept, Request, Subject, TraceOrder, Traced,
+};
+use pinwise::trace::{Event, Left, Tier, What};
+use pinwise::workload::{Command as Line, Workload};
+use serde_json::{Value, json};
+
+/// Names the trace to be made, as JSON.
+const ORDER: &str = "PINWISE_TEST_TRACE";
+/// Where what was seen is written.
+const ANSWER: &str = "PINWISE_TEST_ANSWER";
+
+/// A trace to be made: `{"command": […]}`, `{"pid": n}` or `{"all": true}`,
+/// with `tier`, `limit_ms` and `rounds` (after which the listener has enough).
+pub(super) struct Order(pub(super) Value);
+
+impl Order {
+    /// Makes the trace; what was seen, or `{"error": …}`.
+    #[track_caller]
+    pub(super) fn make(&self) -> Value {
+        let (child, answer) = self.start();
+        finish(child, &answer)
+    }
+
+    /// Starts the trace.
+    pub(super) fn start(&self) -> (Child, tempfile::NamedTempFile) {
+        self.start_as(&[])
+    }
+
+    /// Starts the trace by another command, such as one that gives up rights.
+    pub(super) fn start_as(&self, wrapper: &[&str]) -> (Child, tempfile::NamedTempFile) {
+        let answer = tempfile::NamedTempFile::new().unwrap();
+        let everybody = std::fs::Permissions::from_mode(0o666);
+        answer.as_file().set_permissions(everybody).unwrap();
+        let own = std::env::current_exe().unwrap();
+        let own = own.to_str().unwrap();
+        let name = concat!(module_path!(), "::trace_of_another_test");
+        let name = name.split_once("::").unwrap().1;
+        let test = [own, "--exact", name, "--ignored", "--test-threads=1"];
+        let line = [wrapper, &test].concat();
+        let child = Command::new(line[0])
+            .args(&line[1..])
+            .env(ORDER, self.0.to_string())
+            .env(ANSWER, answer.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        (child, answer)
+    }
+}
+
+/// Waits for a trace and reads what was seen.
+#[track_caller]
+pub(super) fn finish(child: Child, answer: &tempfile::NamedTempFile) -> Value {
+    let output: Output = child.wait_with_output().unwrap();
+    let text = std::fs::read_to_string(answer.path()).unwrap();
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}: {output:?}"))
+}
+
+#[test]
+#[ignore = "started by other tests, in a process of its own"]
+fn trace_of_another_test() {
+    let order: Value = serde_json::from_str(&std::env::var(ORDER).unwrap()).unwrap();
+    let answer = match trace(&order) {
+        Ok(answer) => answer,
+        Err(error) => json!({"error": error.to_string()}),
+    };
+    // Opened, not made: the file may belong to another user.
+    let path = std::env::var_os(ANSWER).unwrap();
+    let mut file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    file.write_all(answer.to_string().as_bytes()).unwrap();
+}
+
+fn trace(order: &Value) -> Result<Value, MachineError> {
+    let mut machine = LinuxMachine::open(false)?;
+    if order["tiers"].is_boolean() {
+        let tiers = machine.tiers();
+        let told = tiers.iter().map(|tier| {
+            let refused = tier.refused.as_ref();
+            let reason = refused.map(|refusal| refusal.reason.clone());
+            let remedy = refused.and_then(|refusal| refusal.remedy.clone());
+            (tier.tier.name().to_owned(), json!([reason, remedy]))
+        });
+        return Ok(Value::Object(told.collect()));
+    }
+    let (topology, _) = machine.topology()?;
+    let words: Vec<String> = serde_json::from_value(order["command"].clone()).unwrap_or_default();
+    let workload =
+        Workload::new(Line::from_argv(words).unwrap_or(Line::from_line("true").unwrap()));
+    let request = Request {
+        workload: &workload,
+        cpus: &topology.allowed,
+        memory: None,
+        output: Kept::Discard,
+        environment_padding: 0,
+        count_threads_closely: false,
+    };
+    let subject = match (&order["command"], order["pid"].as_i64()) {
+        (Value::Array(_), _) => Subject::Command(&request),
+        (_, Some(pid)) => Subject::Process(i32::try_from(pid).unwrap()),
+        _ => Subject::Everything,
+    };
+    let order_made = TraceOrder {
+        subject,
+        tier: order["tier"]
+            .as_str()
+            .map(|tier| tier.parse::<Tier>().unwrap()),
+        limit: order["limit_ms"].as_u64().map(Duration::from_millis),
+        round: Duration::from_millis(100),
+    };
+    let mut seen = Seen {
+        rounds_left: order["rounds"].as_u64().unwrap_or(u64::MAX),
+        ..Seen::default()
+    };
+    let traced = machine.trace(&order_made, &mut seen)?;
+    Ok(seen.told(&traced))
+}
+
+/// What a listener made of events.
+#[derive(Default)]
+struct Seen {
+    rounds_left: u64,
+    last_ns: u64,
+    /// Events whose time is before that of the one before.
+    backwards: u64,
+    /// Threads followed that were not known before.
+    strangers: u64,
+    kinds: BTreeMap<&'static str, u64>,
+    lost: u64,
+    known: BTreeSet<i32>,
+    followed: BTreeSet<i32>,
+    /// Followed threads that have ended.
+    ended: u64,
+    /// Followed threads that came again under the number of an ended one.
+    reused: u64,
+    gone: BTreeSet<i32>,
+    /// Times a followed thread left its CPU, but for its end.
+    leavings: u64,
+    preemptions: u64,
+    names: BTreeMap<i32, String>,
+    masks: BTreeMap<i32, String>,
+    waits: BTreeMap<i32, u64>,
+    runs: BTreeMap<i32, u64>,
+    on_cpu: BTreeMap<u32, i32>,
+    /// Threads that left a CPU on which somebody else was.
+    contradictions: u64,
+}
+
+impl Seen {
+    fn told(&self, traced: &Traced) -> Value {
+        let run = traced.run.as_ref();
+        let switches =
+            run.and_then(|run| Some(run.voluntary_switches? + run.involuntary_switches?));
+        json!({
+            "tier": traced.tier.name(),
+            "from_ns": traced.from_ns,
+            "to_ns": traced.to_ns,
+            "notes": traced.notes,
+            "own_cpu_s": traced.own_cpu.as_secs_f64(),
+            "wall_s": run.map(|run| run.wall.as_secs_f64()),
+            "end": run.map(|run| format!("{:?}", run.end)),
+            "kernel_switches": switches,
+            "kernel_involuntary": run.and_then(|run| run.involuntary_switches),
+            "backwards": self.backwards,
+            "strangers": self.strangers,
+            "kinds": self.kinds,
+            "lost": self.lost,
+            "known": self.known.len(),
+            "followed": self.followed,
+            "ended": self.ended,
+            "reused": self.reused,
+            "leavings": self.leavings,
+            "preemptions": self.preemptions,
+            "contradictions": self.contradictions,
+            "names": self.names.iter().filter(|(t, _)| self.followed.contains(t) || self.gone.contains(t)).map(|(_, n)| n).collect::<BTreeSet<_>>(),
+            "masks": self.masks,
+            "waits": self.waits,
+            "runs": self.runs,
+        })
+    }
+
+    fn leave(&mut self, thread: i32, left: Left) {
+        if self.followed.contains(&thread) && left != Left::Ended {
+            self.leavings += 1;
+            self.preemptions += u64::from(left == Left::Preempted);
+        }
+    }
+
+    fn come(&mut self, cpu: u32, prev: Option<i32>, next: i32) {
+        let before = self.on_cpu.insert(cpu, next);
+        if let (Some(prev), Some(before)) = (prev, before)
+            && prev != before
+        {
+            self.contradictions += 1;
+        }
+    }
+
+    fn life(&mut self, event: &Event) -> &'static str {
+        match &event.what {
+            What::Fork { parent, child, .. } => {
+                self.known.insert(*child);
+                if self.followed.contains(parent) {
+                    self.followed.insert(*child);
+                    self.reused += u64::from(self.gone.remove(child));
+                }
+                "fork"
+            }
+            What::Exit { thread } => {
+                if self.followed.contains(thread) {
+                    self.ended += 1;
+                    self.gone.insert(*thread);
+                }
+                "exit"
+            }
+            What::Known { thread, .. } => {
+                self.known.insert(*thread);
+                "known"
+            }
+            What::Follow { thread } => {
+                self.strangers += u64::from(!self.known.contains(thread));
+                self.followed.insert(*thread);
+                "follow"
+            }
+            What::Name { thread, name } => {
+                self.names.insert(*thread, name.to_string());
+                "name"
+            }
+            What::Mask { thread, cpus } => {
+                self.masks.insert(*thread, cpus.to_string());
+                "mask"
+            }
+            What::Lost { records } => {
+                self.lost += records;
+                self.on_cpu.remove(&event.cpu);
+                "lost"
+            }
+            What::Sample(sample) => {
+                self.waits
+                    .insert(sample.thread, sample.wait_ns.unwrap_or(u64::MAX));
+                self.runs.insert(sample.thread, sample.run_ns);
+                "sample"
+            }
+            _ => "usage",
+        }
+    }
+}
+
+impl Listener for Seen {
+    fn events(&mut self, events: &[Event]) {
+        for event in events {
+            self.backwards += u64::from(event.time_ns < self.last_ns);
+            self.last_ns = self.last_ns.max(event.time_ns);
+            let kind = match &event.what {
+                What::Switch { prev, left, next } => {
+                    self.come(event.cpu, Some(*prev), *next);
+                    self.leave(*prev, *left);
+                    "switch"
+                }
+                What::In { thread } => {
+                    self.come(event.cpu, None, *thread);
+                    "in"
+                }
+                What::Out { thread, left } => {
+                    self.come(event.cpu, Some(*thread), 0);
+                    self.on_cpu.remove(&event.cpu);
+                    self.leave(*thread, *left);
+                    "out"
+                }
+                What::Wake { .. } => "wake",
+                _ => self.life(event),
+            };
+            *self.kinds.entry(kind).or_default() += 1;
+        }
+    }
+
+    fn round(&mut self, _now_ns: u64) -> bool {
+        self.rounds_left = self.rounds_left.saturating_sub(1);
+        self.rounds_left > 0
+    }
+}

@@ -1,0 +1,172 @@
+//! Traces of processes that run already.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::inner::{self, Order};
+use super::{WITH_SWITCHES, check_sound, number, permitted};
+
+/// A process that is ended with the test.
+struct Process(Child);
+
+impl Process {
+    fn start(line: &str) -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).stdin(Stdio::null());
+        Self(command.stdout(Stdio::null()).spawn().unwrap())
+    }
+
+    fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Turns round often, and starts another process each time.
+const BUSY: &str = "while :; do sleep 0.01; done";
+
+#[test]
+fn a_process_is_followed_with_what_it_starts() {
+    let test = "a_process_is_followed_with_what_it_starts";
+    let process = Process::start(BUSY);
+    let tiers = [&["proc"][..], &WITH_SWITCHES].concat();
+    for tier in permitted(test, &tiers) {
+        let order = json!({"tier": tier, "pid": process.pid(), "limit_ms": 700});
+        let seen = Order(order).make();
+        check_sound(&seen);
+        assert_eq!(seen["tier"], tier);
+        let followed = seen["followed"].as_array().unwrap();
+        assert!(followed.contains(&json!(process.pid())), "{seen}");
+        assert!(followed.len() > 3, "{seen}");
+        assert!(number(&seen, "ended") > 2, "{seen}");
+        let names = seen["names"].as_array().unwrap();
+        assert!(names.contains(&json!("sleep")), "{seen}");
+        assert!(
+            seen["masks"][process.pid().to_string()].is_string(),
+            "{seen}"
+        );
+        if tier != "proc" {
+            assert!(number(&seen, "leavings") > 5, "{seen}");
+            assert_eq!(seen["lost"], 0, "{seen}");
+        }
+    }
+}
+
+#[test]
+fn a_trace_ends_with_its_process() {
+    let test = "a_trace_ends_with_its_process";
+    let tiers = [&["proc"][..], &WITH_SWITCHES].concat();
+    for tier in permitted(test, &tiers) {
+        let process = Process::start("sleep 2; exit 0");
+        let seen = Order(json!({"tier": tier, "pid": process.pid()})).make();
+        // It may also end before it could be attached to, on a slow machine.
+        if seen["error"].is_null() {
+            check_sound(&seen);
+        } else {
+            let error = seen["error"].as_str().unwrap();
+            assert!(error.starts_with("process "), "{error}");
+        }
+    }
+}
+
+#[test]
+fn processes_that_are_not_there_are_told() {
+    for tier in ["proc", "switch"] {
+        let refused = Order(json!({"tier": tier, "pid": i32::MAX})).make();
+        let told = format!("process {}: there is no such process", i32::MAX);
+        assert_eq!(refused["error"], told.as_str());
+    }
+    let mut process = Process::start("exit 0");
+    // Until it is waited for its number is taken.
+    std::thread::sleep(Duration::from_millis(300));
+    let refused = Order(json!({"pid": process.pid()})).make();
+    let told = format!("process {}: it has ended already", process.pid());
+    assert_eq!(refused["error"], told.as_str());
+    process.0.wait().unwrap();
+}
+
+/// Processes that come and go while pinwise attaches: each is traced, or it is
+/// said that it is gone.
+#[test]
+fn a_process_that_ends_while_it_is_attached_to_is_told() {
+    for pause in 0..12 {
+        let process = Process::start(&format!("sleep 0.0{pause:02}"));
+        let seen = Order(json!({"tier": "switch", "pid": process.pid()})).make();
+        match seen["error"].as_str() {
+            Some(error) => {
+                let prefix = format!("process {}: ", process.pid());
+                assert!(error.starts_with(&prefix), "{error}");
+            }
+            None => check_sound(&seen),
+        }
+    }
+}
+
+#[test]
+fn the_user_ends_a_trace_of_a_process_and_keeps_it() {
+    let test = "the_user_ends_a_trace_of_a_process_and_keeps_it";
+    // The test's program has a second thread, which must not get the signal.
+    let wrapper = ["env", "--block-signal=INT"];
+    let can = Command::new(wrapper[0]).args([wrapper[1], "true"]).output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        crate::support::skipped(test, "it needs env with --block-signal (coreutils 8.31)");
+        return;
+    }
+    let process = Process::start(BUSY);
+    let order = Order(json!({"tier": "proc", "pid": process.pid()}));
+    let (child, answer) = order.start_as(&wrapper);
+    // Long enough to have begun, on a slow machine too; if not, the signal
+    // comes before the trace and is an interruption.
+    std::thread::sleep(Duration::from_secs(3));
+    let sent = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+    let seen = inner::finish(child, &answer);
+    check_sound(&seen);
+    assert!(number(&seen, "to_ns") > number(&seen, "from_ns"));
+    assert!(number(&seen["kinds"], "sample") > 1, "{seen}");
+}
+
+/// A process of many threads has events on every CPU for each of them.
+#[test]
+fn threads_of_a_process_are_attached_to() {
+    let test = "threads_of_a_process_are_attached_to";
+    if !crate::support::has_program("python3") {
+        crate::support::skipped(test, "python3 is not installed");
+        return;
+    }
+    let line = "exec python3 -c '
+import threading, time
+def turn():
+    while True:
+        time.sleep(0.005)
+for _ in range(40):
+    threading.Thread(target=turn, daemon=True).start()
+time.sleep(1000)'";
+    let process = Process::start(line);
+    let threads = |expected: usize| {
+        let folder = format!("/proc/{}/task", process.pid());
+        std::fs::read_dir(folder).is_ok_and(|threads| threads.count() >= expected)
+    };
+    while !threads(41) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for tier in permitted(test, &["proc", "switch", "cpu-wide"]) {
+        let order = json!({"tier": tier, "pid": process.pid(), "limit_ms": 500});
+        let seen = Order(order).make();
+        check_sound(&seen);
+        assert_eq!(seen["followed"].as_array().unwrap().len(), 41, "{seen}");
+        if tier != "proc" {
+            assert!(number(&seen, "leavings") > 40, "{seen}");
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! `pinwise top`: its pictures at several sizes, names that would fool a
+//! terminal, what it refuses, and the real thing in a terminal of its own.
+
+mod live;
+mod pictures;
+
+use pinwise::record::{MoveRates, TopCpu, TopRecord, TopSharing, TopThread, UsedCpu};
+use pinwise::topology::Topology;
+use pinwise::trace::live::{Live, Watching};
+use pinwise::trace::{Event, Left, Tier, What};
+
+use crate::support::{json, run, texts};
+
+/// A machine of 4 cores with two CPUs each below two caches: two threads share
+/// a core while one idles, a third wanders.
+fn desktop() -> TopRecord {
+    let topology = Topology::from_synthetic("package:1 l3:2 core:2 pu:2").unwrap();
+    let watching = Watching {
+        scope: Tier::Bpf.scope(),
+        is_everything: true,
+        observer: None,
+    };
+    let mut live = Live::new(&topology, watching);
+    live.begin(0);
+    let event = |ms: u64, cpu: u32, what: What| Event {
+        time_ns: ms * 1_000_000,
+        cpu,
+        what,
+    };
+    let switch = |ms: u64, cpu: u32, prev: i32, left: Left, next: i32| {
+        event(ms, cpu, What::Switch { prev, left, next })
+    };
+    let mut events = Vec::new();
+    let names = [
+        (4711, "stress-ng-cpu"),
+        (4712, "stress-ng-cpu"),
+        (90, "kworker/3:1-ev"),
+        (5000, "wanderer"),
+    ];
+    for (thread, name) in names {
+        let name = name.into();
+        events.push(event(0, 0, What::Name { thread, name }));
+        let cpus = match thread {
+            90 => "3",
+            5000 => "0-3,6-7",
+            _ => "0-7",
+        };
+        let cpus = Box::new(pinwise::topology::CpuSet::parse_list(cpus).unwrap());
+        events.push(event(0, 0, What::Mask { thread, cpus }));
+    }
+    for cpu in 2..8 {
+        events.push(switch(0, cpu, 0, Left::Untold, 0));
+    }
+    events.push(switch(0, 0, 0, Left::Untold, 4711));
+    events.push(switch(0, 1, 0, Left::Untold, 4712));
+    events.push(switch(900, 3, 0, Left::Untold, 90));
+    events.push(switch(912, 3, 90, Left::Blocked, 0));
+    for (turn, cpu) in (0u64..9).zip([6, 7, 2].into_iter().cycle()) {
+        events.push(switch(100 * turn + 10, cpu, 0, Left::Untold, 5000));
+        let left = Left::Blocked;
+        events.push(switch(100 * turn + 60, cpu, 5000, left, 0));
+    }
+    events.sort_by_key(|event| event.time_ns);
+    live.take(&events);
+    let frame = live.frame(1_000_000_000);
+    TopRecord {
+        host: "desk".to_owned(),
+        tier: "bpf".to_owned(),
+        cost_ns_per_switch: Some(213.0),
+        ..TopRecord::new(&frame, &topology)
+    }
+}
+
+/// Two sockets of 8 caches of 8 cores: 256 CPUs, and many threads.
+fn server() -> TopRecord {
+    let description = "package:2 l3:8 core:8 pu:2";
+    let topology = Topology::from_synthetic(description).unwrap();
+    let frame = Live::new(
+        &topology,
+        Watching {
+            scope: Tier::Bpf.scope(),
+            is_everything: true,
+            observer: None,
+        },
+    )
+    .frame(0);
+    let empty = TopRecord::new(&frame, &topology);
+    // A fixed pattern that looks like load.
+    let load = |n: u32| f64::from((n * 37 + n / 7 * 11) % 101);
+    let cpu = |cpu: &TopCpu| TopCpu {
+        busy_percent: (cpu.cpu % 50 != 49).then(|| load(cpu.cpu)),
+        ..cpu.clone()
+    };
+    let thread = |n: i32| TopThread {
+        thread: 10_000 + n,
+        process: Some(10_000),
+        name: Some(format!("worker-{n}")),
+        state: Some("running".to_owned()),
+        cpu: Some(u32::try_from(n).unwrap() % 256),
+        cpu_percent: Some(f64::from(100 - n % 100)),
+        wait_percent: Some(0.3),
+        migrations_per_s: Some(f64::from(n)),
+        switches_per_s: Some(120_345.0),
+        used: (0..3)
+            .map(|k| UsedCpu {
+                cpu: (u32::try_from(n).unwrap() * 3 + k * 17) % 256,
+                percent: 30.0,
+            })
+            .collect(),
+        allowed: Some("0-63,128-191".to_owned()),
+        policy: Some("other".to_owned()),
+    };
+    TopRecord {
+        host: "server".to_owned(),
+        tier: "cpu-wide".to_owned(),
+        interval_s: 1.0,
+        threads_total: 700,
+        threads_running: 170,
+        migrations_per_s: MoveRates {
+            core: 812.0,
+            llc: 23.0,
+            package: 4.5,
+            ..MoveRates::default()
+        },
+        smt_sharing: Some(TopSharing {
+            cores: 128,
+            shared_now: Some(60),
+            idle_now: Some(12),
+            shared: 58.5,
+            idle: 11.2,
+            avoidable: Some(11.2),
+            ..TopSharing::default()
+        }),
+        cpus: empty.cpus.iter().map(cpu).collect(),
+        threads: (0..700).map(thread).collect(),
+        ..empty
+    }
+}
+
+#[track_caller]
+fn check(arguments: &[&str], words: &str) {
+    let output = run(arguments);
+    let (out, err) = texts(&output);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {out}{err}");
+    assert_eq!(err.lines().count(), 1, "{err}");
+    assert!(err.contains(words), "{err}");
+    assert_eq!(out, "");
+}
+
+#[test]
+fn what_is_refused() {
+    check(&["top"], "--once");
+    check(&["top", "--format", "json"], "add --once");
+    check(&["top", "--once", "--interval", "0s"], "--interval");
+    check(&["top", "--once", "--interval", "0"], "--interval");
+    check(
+        &["top", "--once", "--interval", "1ms"],
+        "between 50ms and 1h",
+    );
+    check(&["top", "--once", "--tier", "T9"], "'T9' is no tier");
+    check(&["top", "--once", "--pid", "0"], "--pid 0");
+    check(&["top", "--once", "--pid", "x"], "--pid");
+    check(&["top", "--once", "--pid", "999999999"], "999999999");
+    check(&["top", "--once", "--sort", "size"], "--sort");
+    check(&["top", "--once", "--machine", "sim:nonsense"], "--machine");
+}
+
+/// One frame of this very process, whose threads are known to be there.
+#[test]
+fn one_frame_as_data() {
+    let pid = std::process::id();
+    let own = pid.to_string();
+    let frame = json(&[
+        "top",
+        "--once",
+        "--format",
+        "json",
+        "--interval",
+        "300ms",
+        "--tier",
+        "proc",
+        "--pid",
+        &own,
+    ]);
+    assert_eq!(frame["schema"], "pinwise.top/1");
+    assert_eq!(frame["tier"], "proc");
+    assert_eq!(frame["pid"], pid);
+    let threads = frame["threads"].as_array().unwrap();
+    // Other tests start processes meanwhile, which belong to it, too.
+    let main = threads.iter().find(|t| t["thread"] == pid);
+    let main = main.unwrap_or_else(|| panic!("{frame}"));
+    assert_eq!(main["process"], pid);
+    assert!(main["allowed"].is_string(), "{frame}");
+    assert_eq!(main["policy"], "other");
+    // What polling cannot tell is null, not 0.
+    assert!(frame["cpus"][0]["thread"].is_null());
+    assert!(frame["cpus"][0]["switches_per_s"].is_null());
+}
+
+#[test]
+fn one_frame_as_text() {
+    let output = run(&["top", "--once", "--interval", "200ms"]);
+    let (out, err) = texts(&output);
+    assert!(output.status.success(), "{err}");
+    assert!(out.starts_with("pinwise top"), "{out}");
+    assert!(out.contains("migrations/s"), "{out}");
+    assert!(out.contains("TID NAME"), "{out}");
+    for line in out.lines() {
+        assert!(line.chars().count() <= 80, "too wide: {line}");
+        assert_eq!(line, line.trim_end());
+    }
+}

@@ -1,0 +1,491 @@
+//! Traces that perf and ftrace made (`tests/data/traces`): what is read from
+//! them is what `perf script` and `grep` count in them, and damaged ones are
+//! told in one line.
+
+use std::collections::BTreeMap;
+use std::io::Cursor;
+use std::path::Path;
+
+use pinwise::trace::import::{Facts, Import, ImportError, Imported, Whom};
+use pinwise::trace::{Event, Left, Tid, What};
+
+use crate::support::{has_program, pinwise, recorded_trace as file, run, skipped, texts};
+
+struct Trace {
+    facts: Facts,
+    events: Vec<Event>,
+    imported: Imported,
+}
+
+fn read(content: &[u8], whom: Whom) -> Result<Trace, ImportError> {
+    let import = Import::open(Cursor::new(content))?;
+    let facts = import.facts().clone();
+    let mut events = Vec::new();
+    let imported = import.read(whom, &mut |batch| events.extend_from_slice(batch))?;
+    Ok(Trace {
+        facts,
+        events,
+        imported,
+    })
+}
+
+impl Trace {
+    fn count(&self, of: impl Fn(&What) -> bool) -> usize {
+        self.events.iter().filter(|event| of(&event.what)).count()
+    }
+
+    /// Switches, also halves: by who left.
+    fn switches(&self) -> usize {
+        self.count(|what| matches!(what, What::Switch { .. } | What::Out { .. }))
+    }
+
+    /// Switches away from threads that are called `sched-pipe` at that moment.
+    fn switches_of_pipe(&self) -> usize {
+        let mut names: BTreeMap<Tid, Box<str>> = BTreeMap::new();
+        let mut count = 0;
+        for event in &self.events {
+            match &event.what {
+                What::Name { thread, name } => drop(names.insert(*thread, name.clone())),
+                What::Switch { prev: thread, .. } | What::Out { thread, .. } => {
+                    let name = names.get(thread);
+                    count += usize::from(name.is_some_and(|name| &**name == "sched-pipe"));
+                }
+                _ => {}
+            }
+        }
+        count
+    }
+
+    fn wakes(&self) -> usize {
+        self.count(|what| matches!(what, What::Wake { .. }))
+    }
+
+    #[track_caller]
+    fn check_order(&self) {
+        let is_sorted = self.events.is_sorted_by_key(|event| event.time_ns);
+        assert!(is_sorted, "events are in the order of time");
+        let begin = self.events.first().unwrap().time_ns;
+        let end = self.events.last().unwrap().time_ns;
+        assert!(begin > 0 && end - begin < 60_000_000_000, "{begin} {end}");
+    }
+}
+
+/// What `perf script` and `grep` count: all switches, those of the two
+/// threads of `perf bench sched pipe`, wake-ups. Of `wide.data` three more than
+/// there are records of leaving: see `switches_chain`; of `own.data` two more,
+/// for threads that end have no record of leaving.
+#[test]
+fn everything_in_a_trace_is_read() {
+    // (file, switches, those of sched-pipe, wake-ups, all CPUs)
+    for (name, switches, of_pipe, wakes, has_all_cpus) in [
+        ("sched.data", 270, 202, 168, true),
+        ("all.data", 308, 201, 161, true),
+        ("pipe.data", 281, 201, 223, true),
+        ("task.data", 203, 200, 0, false),
+        ("wide.data", 649, 203, 0, true),
+        ("own.data", 206, 204, 0, false),
+        ("plain.txt", 205, 123, 146, true),
+        ("tgid.txt", 205, 123, 146, true),
+        ("latency.txt", 205, 123, 146, true),
+    ] {
+        let read = read(&file(name), Whom::Default).unwrap_or_else(|e| panic!("{name}: {e}"));
+        read.check_order();
+        let found = (read.switches(), read.switches_of_pipe(), read.wakes());
+        assert_eq!(found, (switches, of_pipe, wakes), "{name}");
+        let scope = read.facts.scope;
+        assert!(scope.has_switches, "{name}");
+        assert_eq!(scope.has_all_cpus, has_all_cpus, "{name}");
+        assert_eq!(scope.has_wakeups, wakes > 0, "{name}");
+        let is_perf = name.ends_with(".data");
+        assert_eq!(
+            read.facts.format,
+            if is_perf { "perf.data" } else { "ftrace" }
+        );
+        assert_eq!(read.facts.has_command, is_perf, "{name}");
+        assert_eq!(read.imported.root.is_some(), is_perf, "{name}");
+        if is_perf {
+            assert_eq!(read.facts.cpus, Some((2, 2)), "{name}");
+            assert_eq!(read.facts.host.as_deref(), Some("vm"), "{name}");
+        }
+    }
+}
+
+/// The same moments, whatever the columns are; of the latency format they are
+/// counted from its first event, in µs.
+#[test]
+fn layouts_of_ftrace_say_the_same() {
+    let [plain, tgid, latency] = ["plain.txt", "tgid.txt", "latency.txt"].map(|name| {
+        let read = read(&file(name), Whom::Default).unwrap();
+        let switches = read.events.into_iter();
+        let switches = switches.filter(|event| matches!(event.what, What::Switch { .. }));
+        switches.collect::<Vec<Event>>()
+    });
+    assert_eq!(plain, tgid);
+    for (one, other) in plain.iter().zip(&latency) {
+        assert_eq!((one.cpu, &one.what), (other.cpu, &other.what));
+        let shift = plain[0].time_ns - latency[0].time_ns;
+        assert!(one.time_ns.abs_diff(other.time_ns + shift) <= 1000);
+    }
+}
+
+/// Whoever leaves a CPU came to it before. The kernel that these were made on
+/// left out a few switches from threads of its own; where half of them is
+/// there, as in `wide.data`, they are put together from it.
+#[test]
+fn switches_chain() {
+    for (name, left_out) in [
+        ("sched.data", 0),
+        ("all.data", 0),
+        ("pipe.data", 1),
+        ("wide.data", 0),
+        ("plain.txt", 0),
+    ] {
+        let read = read(&file(name), Whom::Default).unwrap();
+        let mut running: BTreeMap<u32, Tid> = BTreeMap::new();
+        let mut broken = 0;
+        for event in &read.events {
+            if let What::Switch { prev, next, .. } = event.what {
+                let before = running.insert(event.cpu, next);
+                broken += usize::from(before.is_some_and(|before| before != prev));
+            }
+        }
+        assert_eq!(broken, left_out, "{name}");
+    }
+}
+
+#[test]
+fn ends_come_once_and_after_the_last_switch() {
+    for name in ["sched.data", "wide.data", "own.data", "plain.txt"] {
+        let read = read(&file(name), Whom::Default).unwrap();
+        let mut gone: Vec<Tid> = Vec::new();
+        let mut ended = 0;
+        for event in &read.events {
+            match event.what {
+                What::Exit { thread } => gone.push(thread),
+                What::Fork { child, .. } => gone.retain(|thread| *thread != child),
+                What::Switch { prev, left, .. } => {
+                    assert!(!gone.contains(&prev), "{name}: {event:?}");
+                    ended += usize::from(left == Left::Ended);
+                }
+                What::Out { left, .. } => ended += usize::from(left == Left::Ended),
+                _ => {}
+            }
+        }
+        let count = gone.len();
+        gone.sort_unstable();
+        gone.dedup();
+        assert_eq!(gone.len(), count, "{name}");
+        assert!(ended > 0, "{name}");
+    }
+}
+
+/// A process that is asked for is followed, with what it starts.
+#[test]
+fn a_process_can_be_asked_for() {
+    let content = file("tgid.txt");
+    let first = read(&content, Whom::Default).unwrap();
+    let process = first.events.iter().find_map(|event| match event.what {
+        What::Fork { child, .. } => Some(child),
+        _ => None,
+    });
+    let read_again = read(&content, Whom::Process(process.unwrap())).unwrap();
+    assert_eq!(read_again.imported.root, process);
+    assert!(read_again.count(|what| matches!(what, What::Follow { .. })) >= 1);
+    let error = read(&content, Whom::Process(4)).err().unwrap();
+    assert_eq!(error.to_string(), "process 4 is not in it");
+}
+
+/// What each way of spoiling a file is answered with.
+#[test]
+fn files_that_cannot_be_used_are_told_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = file("own.data");
+    let sched = file("sched.data");
+    let changed = |from: &[u8], to: &[u8]| {
+        let at = sched
+            .windows(from.len())
+            .position(|part| part == from)
+            .unwrap();
+        let mut content = sched.clone();
+        content[at..at + to.len()].copy_from_slice(to);
+        content
+    };
+    let plain = String::from_utf8(file("plain.txt")).unwrap();
+    for (name, content, part) in [
+        ("empty", Vec::new(), "it is empty"),
+        (
+            "a.png",
+            b"\x89PNG\r\n\x1a\n\0\0".to_vec(),
+            "neither perf.data nor ftrace",
+        ),
+        (
+            "trace.dat",
+            b"\x17\x08\x44tracing6\0".to_vec(),
+            "trace-cmd report FILE > trace.txt",
+        ),
+        ("short", own[..90].to_vec(), "byte 90: the file ends here"),
+        (
+            "cut",
+            sched[..60_000].to_vec(),
+            "byte 60000: the file ends before the descriptions",
+        ),
+        (
+            "field",
+            changed(b" prev_pid;", b" prev_pod;"),
+            "sched:sched_switch in the file has no field 'prev_pid'",
+        ),
+        (
+            "moved",
+            changed(b"next_pid;\toffset:56", b"next_pid;\toffset:xx"),
+            "'next_pid' without offset:",
+        ),
+        ("nocpu", file("nocpu.data"), "perf record --sample-cpu"),
+        (
+            "clock",
+            file("clock.data"),
+            "it has no switches of threads; record them",
+        ),
+        (
+            "line",
+            plain.replacen("prev_pid=", "prev_pod=", 1).into_bytes(),
+            ": sched_switch: no field 'prev_pid'",
+        ),
+        (
+            "state",
+            plain
+                .replacen("prev_state=", "prev_state=?", 1)
+                .into_bytes(),
+            "field 'prev_state' is '?",
+        ),
+        (
+            "long",
+            format!("{plain}{}\n", "x".repeat(1 << 20)).into_bytes(),
+            "is longer than 64 KiB",
+        ),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        check_refused(&path, &[], part);
+    }
+}
+
+/// The same for what is no file, and for arguments that go with a good one.
+#[test]
+fn places_and_options_that_cannot_be_used_are_told_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    check_refused(folder.path(), &[], "it is a directory");
+    check_refused(&folder.path().join("nowhere"), &[], "No such file");
+    check_refused(
+        Path::new("/dev/zero"),
+        &[],
+        "no file that can be read twice",
+    );
+    let good = folder.path().join("good");
+    std::fs::write(&good, file("own.data")).unwrap();
+    check_refused(&good, &["--pid", "4"], "process 4 is not in it");
+    check_refused(
+        &good,
+        &["--export", "parquet"],
+        "--export parquet: there are perfetto and csv",
+    );
+    check_refused(
+        &good,
+        &["--export", "csv:-"],
+        "--export csv:-: a file is needed",
+    );
+    check_refused(
+        &good,
+        &["--export", "csv:/nowhere/a.csv"],
+        "--export csv:/nowhere/a.csv: No such file",
+    );
+    check_refused(&good, &["--topology", "/nowhere"], "--topology /nowhere");
+    if Path::new("/dev/full").exists() {
+        check_refused(
+            &good,
+            &["--export", "csv:/dev/full"],
+            "--export /dev/full: No space",
+        );
+    } else {
+        skipped("a full disk", "/dev/full is not there");
+    }
+}
+
+#[track_caller]
+fn check_refused(path: &Path, options: &[&str], part: &str) {
+    let path = path.to_str().unwrap();
+    let output = run(&[&["trace", "import", path], options].concat());
+    let (_, err) = texts(&output);
+    assert_eq!(output.status.code(), Some(2), "{path}: {err}");
+    assert!(err.contains(part), "{path} {options:?}: {err}");
+    let errors = err.lines().filter(|line| line.starts_with("error:"));
+    assert_eq!(errors.count(), 1, "{err}");
+}
+
+/// Wherever a file ends, what was read counts or one line says why not; never
+/// more than was in the whole one.
+#[test]
+fn files_may_end_anywhere() {
+    for name in ["own.data", "wide.data", "pipe.data", "plain.txt"] {
+        let content = file(name);
+        let all = read(&content, Whom::Default).unwrap().switches();
+        let mut some = 0;
+        for end in (0..content.len()).step_by(997) {
+            match read(&content[..end], Whom::Default) {
+                Ok(read) => {
+                    assert!(read.switches() <= all, "{name} {end}");
+                    some += 1;
+                }
+                Err(error) => assert!(!error.to_string().contains('\n'), "{error}"),
+            }
+        }
+        assert!(some > 5, "{name}: {some}");
+    }
+}
+
+/// A number that comes again is another thread; a clock that goes backwards
+/// is passed on as it is, for the analysis counts that.
+#[test]
+fn numbers_come_again_and_clocks_go_backwards() {
+    let line =
+        |time: &str, rest: &str| format!("            bash-317     [001] d..2. {time}: {rest}\n");
+    let fork = "sched_process_fork: comm=a pid=1 child_comm=b child_pid=9";
+    let text = [
+        line("5.0", fork),
+        line("6.0", "sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=9 next_prio=120"),
+        line("4.0", fork),
+    ]
+    .concat();
+    let read = read(text.as_bytes(), Whom::Default).unwrap();
+    let times: Vec<u64> = read
+        .events
+        .iter()
+        .map(|e| e.time_ns / 1_000_000_000)
+        .collect();
+    assert_eq!(times.last(), Some(&4));
+    assert_eq!(read.count(|what| *what == What::Exit { thread: 9 }), 1);
+    assert_eq!(read.count(|what| matches!(what, What::Fork { .. })), 2);
+}
+
+/// Both exports of a real trace: every event is there.
+#[test]
+fn imported_traces_are_exported() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("t.data"), file("sched.data")).unwrap();
+    let (csv, perfetto) = (at("t.csv"), at("t.pftrace"));
+    let output = pinwise(&at("store.db"))
+        .args(["trace", "import", "--format", "json"])
+        .arg(at("t.data"))
+        .args(["--export", &format!("csv:{}", csv.display())])
+        .args(["--export", &format!("perfetto:{}", perfetto.display())])
+        .output()
+        .unwrap();
+    let (out, err) = texts(&output);
+    assert!(output.status.success(), "{err}");
+    let record: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(record["schema"], "pinwise.trace/1");
+    assert_eq!(record["tier"], "perf.data");
+    assert_eq!(record["source"]["kind"], "import");
+    let events = read(&file("sched.data"), Whom::Default).unwrap().events;
+    let lines = std::fs::read_to_string(&csv).unwrap();
+    assert_eq!(lines.lines().count(), events.len() + 1);
+    let switches = lines
+        .lines()
+        .filter(|line| line.split(',').nth(2) == Some("switch"));
+    assert_eq!(switches.count(), 270);
+    assert!(std::fs::metadata(&perfetto).unwrap().len() > 10_000);
+    // The record is stored, and its slices can be had as CSV.
+    let id = record["id"].as_str().unwrap();
+    let output = pinwise(&at("store.db"))
+        .args(["export", id, "--csv"])
+        .output()
+        .unwrap();
+    let (out, err) = texts(&output);
+    assert!(output.status.success(), "{err}");
+    let slices = record["timeline"]["slices"].as_array().unwrap().len();
+    assert_eq!(out.lines().count(), slices + 1);
+    assert!(
+        out.starts_with("thread,process,name,cpu,start_s,length_s,end\n"),
+        "{out}"
+    );
+    let output = pinwise(&at("store.db"))
+        .args(["export", id, "--markdown"])
+        .output()
+        .unwrap();
+    let (_, err) = texts(&output);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err.contains("is a trace: --json or --csv"), "{err}");
+}
+
+/// What perf itself counts in a trace made here and now.
+#[test]
+fn perf_and_pinwise_count_the_same_here() {
+    let test = "perf_and_pinwise_count_the_same_here";
+    if !has_program("perf") {
+        return skipped(test, "perf is not installed");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("perf.data");
+    let perf = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("perf");
+        command
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .unwrap()
+    };
+    let made = perf(&[
+        "sched",
+        "record",
+        "-o",
+        "perf.data",
+        "--",
+        "perf",
+        "bench",
+        "sched",
+        "pipe",
+        "-l",
+        "500",
+    ]);
+    if !made.status.success() {
+        let (_, err) = texts(&made);
+        let last = err.lines().last().unwrap_or("").to_owned();
+        return skipped(test, &format!("perf sched record is not permitted: {last}"));
+    }
+    let script = perf(&["script", "-i", "perf.data", "-F", "event,trace"]);
+    let (out, _) = texts(&script);
+    let all = out
+        .lines()
+        .filter(|line| line.contains("sched:sched_switch:"));
+    let all: Vec<&str> = all.collect();
+    let of_pipe = all
+        .iter()
+        .filter(|line| line.contains(" prev_comm=sched-pipe "));
+    let content = std::fs::read(&path).unwrap();
+    let read = read(&content, Whom::Default).unwrap();
+    assert_eq!(read.switches(), all.len());
+    assert_eq!(read.switches_of_pipe(), of_pipe.count());
+    assert!(read.switches_of_pipe() >= 1000);
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+
+    /// Bytes turned over anywhere are told or read, never more than that.
+    #[test]
+    fn spoilt_bytes_do_no_harm(
+        which in 0..4_usize,
+        places in proptest::collection::vec((proptest::prelude::any::<proptest::sample::Index>(), proptest::num::u8::ANY), 1..20),
+    ) {
+        let name = ["own.data", "task.data", "pipe.data", "tgid.txt"][which];
+        let mut content = file(name);
+        for (place, byte) in places {
+            let place = place.index(content.len());
+            content[place] = byte;
+        }
+        match read(&content, Whom::Default) {
+            Ok(read) => proptest::prop_assert!(read.events.len() <= content.len()),
+            Err(error) => proptest::prop_assert!(!error.to_string().contains('\n')),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The detector of avoidable SMT sharing on a real kernel of another shape: a
+//! machine of two packages with two cores of two CPUs each, emulated.
+//!
+//! Its CPUs take turns on one thread of the host, so that nothing timed inside
+//! means anything; but who was on which CPU when is the guest kernel's truth.
+//! One boot runs what `TRACES` says.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{self, has_program, skipped, texts};
+
+const TEST: &str = "trace_vm::a_real_scheduler_is_judged_by_every_tier";
+
+/// What `run.sh` needs, and the packages where it is found.
+const NEEDED: [(&str, &str); 7] = [
+    ("qemu-system-x86_64", "qemu-system-x86"),
+    ("busybox", "busybox-static"),
+    ("cpio", "cpio"),
+    ("python3", "python3"),
+    ("setpriv", "util-linux"),
+    ("apt-get", "a Debian system"),
+    ("zstd", "zstd"),
+];
+
+/// What is traced: tier, case.
+const TRACES: [(&str, &str); 8] = [
+    ("tracepoint", "siblings"),
+    ("tracepoint", "free"),
+    ("tracepoint", "full"),
+    ("bpf", "siblings"),
+    ("bpf", "free"),
+    ("bpf", "full"),
+    ("cpu-wide", "siblings"),
+    ("switch", "siblings"),
+];
+
+/// Cases: name, where spinners may run, how many they are.
+const CASES: [(&str, &str, u32); 3] = [
+    ("free", "cpu:0-7", 3),
+    ("siblings", "cpu:0,1", 2),
+    ("full", "cpu:0-7", 8),
+];
+
+/// In the guest: each record is a line, after one with its tier and case.
+fn script() -> String {
+    let mut text =
+        String::from("mount -t tracefs tracefs /sys/kernel/tracing\nexport PINWISE_STORE=none\n");
+    for (tier, case) in TRACES {
+        let (_, place, threads) = case_named(case);
+        // A pinwise without the BPF tier has nothing to show for it.
+        let or = if tier == "bpf" { "echo null" } else { "exit" };
+        text.push_str(&format!(
+            "echo \"@@ {tier} {case}\"\n\
+             \"$0\" -q --format json trace --no-cost --tier {tier} --place {place} -- \
+             \"$0\" kernel pi --threads {threads} --seconds 600ms || {or}\n"
+        ));
+    }
+    text
+}
+
+fn case_named(name: &str) -> (&'static str, &'static str, u32) {
+    *CASES.iter().find(|case| case.0 == name).unwrap()
+}
+
+/// Records by tier and case.
+struct Judged(Vec<(String, String, Value)>);
+
+impl Judged {
+    #[track_caller]
+    fn read(out: &str) -> Self {
+        let mut records = Vec::new();
+        let mut lines = out.lines();
+        while let Some(line) = lines.next() {
+            let Some((tier, case)) = line.strip_prefix("@@ ").and_then(|l| l.split_once(' '))
+            else {
+                continue;
+            };
+            let record = lines.next().unwrap_or_default();
+            let record = serde_json::from_str(record)
+                .unwrap_or_else(|error| panic!("{tier} {case}: {error}: {record}"));
+            records.push((tier.to_owned(), case.to_owned(), record));
+        }
+        Self(records)
+    }
+
+    #[track_caller]
+    fn sharing(&self, tier: &str, case: &str) -> &Value {
+        let found = self.0.iter().find(|(t, c, _)| t == tier && c == case);
+        let (.., record) = found.unwrap_or_else(|| panic!("no record of {tier} {case}"));
+        &record["avoidable_smt_sharing"]
+    }
+}
+
+/// Why no machine can be booted here.
+fn obstacle() -> Option<String> {
+    let missing = NEEDED.iter().find(|(program, _)| !has_program(program));
+    missing.map(|(program, package)| format!("{program} is missing ({package})"))
+}
+
+/// Boots, runs the script, returns its standard output; `None` where the
+/// emulation failed, which says nothing of pinwise.
+fn boot() -> Option<String> {
+    let program = env!("CARGO_BIN_EXE_pinwise");
+    let output = Command::new(support::root().join("tests/env/vm/run.sh"))
+        .args(["--timeout", "600", "--mem", "384", "--with", program])
+        .args(["8,sockets=2,cores=2,threads=2", "0-3;4-7"])
+        .args(["busybox", "sh", "-c", &script()])
+        .arg("pinwise")
+        .output()
+        .unwrap();
+    let (out, err) = texts(&output);
+    match output.status.code() {
+        Some(0) => Some(out),
+        // No kernel to be had, or it died three times under emulation.
+        Some(125) => {
+            skipped(TEST, err.trim().lines().last().unwrap_or_default());
+            None
+        }
+        code => panic!("{code:?}: {err}\n{out}"),
+    }
+}
+
+#[test]
+fn a_real_scheduler_is_judged_by_every_tier() {
+    if let Some(why) = obstacle() {
+        return skipped(TEST, &why);
+    }
+    let Some(out) = boot() else { return };
+    let judged = Judged::read(&out);
+    for (tier, case, record) in &judged.0 {
+        if record.is_null() {
+            skipped(TEST, &format!("tier {tier} cannot be had in the guest"));
+        } else {
+            check_shape(record, tier, case, case_named(case).2);
+        }
+    }
+    check_free(judged.sharing("tracepoint", "free"));
+    check_full(judged.sharing("tracepoint", "full"));
+    for tier in ["tracepoint", "cpu-wide", "bpf"] {
+        let sharing = judged.sharing(tier, "siblings");
+        if !sharing.is_null() {
+            check_siblings(tier, sharing);
+        }
+    }
+    // It sees the program alone, and so not which CPUs idle.
+    let sharing = judged.sharing("switch", "siblings");
+    assert!(sharing["percent"].is_null(), "{sharing}");
+    assert!(sharing["note"].is_string(), "{sharing}");
+}
+
+/// Spinners take a CPU each, where there are enough.
+#[track_caller]
+fn check_shape(record: &Value, tier: &str, case: &str, threads: u32) {
+    let told = || format!("{tier} {case}: {}", record["totals"]);
+    assert_eq!(record["tier"], tier, "{}", told());
+    assert_eq!(record["exit"], 0, "{}", told());
+    let cpu_s = record["totals"]["cpu_s"].as_f64().unwrap();
+    // 600 ms each, and what starting takes under emulation.
+    let least = 0.3 * f64::from(threads);
+    assert!(cpu_s > least, "{}", told());
+    let seen = record["totals"]["threads"].as_u64().unwrap();
+    assert!(seen >= u64::from(threads), "{}", told());
+}
+
+#[track_caller]
+fn figure(sharing: &Value, name: &str) -> f64 {
+    let found = sharing[name].as_f64();
+    found.unwrap_or_else(|| panic!("{name}: {sharing}"))
+}
+
+/// Three that are free: little.
+#[track_caller]
+fn check_free(sharing: &Value) {
+    assert!(figure(sharing, "percent") < 25.0, "{sharing}");
+}
+
+/// All CPUs taken: all share, and nearly nothing could be avoided.
+#[track_caller]
+fn check_full(sharing: &Value) {
+    assert!(figure(sharing, "shared_percent") > 60.0, "{sharing}");
+    assert!(figure(sharing, "percent") < 20.0, "{sharing}");
+}
+
+/// Two on siblings: nearly all the time, and all by the mask.
+#[track_caller]
+fn check_siblings(tier: &str, sharing: &Value) {
+    assert!(
+        figure(sharing, "shared_percent") > 70.0,
+        "{tier}: {sharing}"
+    );
+    let seconds = figure(sharing, "seconds");
+    assert!(figure(sharing, "percent") > 70.0, "{tier}: {sharing}");
+    let by_mask = figure(&sharing["by"], "mask_s") / seconds;
+    assert!(by_mask > 0.9, "{tier}: {sharing}");
+}

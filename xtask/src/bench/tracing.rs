@@ -1,0 +1,329 @@
+//! What tracing costs the traced: pinwise's tiers beside `perf sched record`
+//! and `perf record --switch-events`, and whether every switch is there.
+//!
+//! A wrapper (`xtask used FILE COMMAND…`) runs the command under whichever
+//! tracer and notes what the kernel says that it used, so that no tracer's own
+//! time is in it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
+
+use super::Setting;
+use super::process::{median, quartiles};
+use crate::programs::find_or_install;
+
+const PIPE_ROUNDS: usize = 21;
+const HACKBENCH_ROUNDS: usize = 11;
+const MANY_ROUNDS: usize = 3;
+/// Round trips of the pipe, each two switches.
+const PIPE_TRIPS: usize = 50_000;
+/// The same for each of the pairs that run at once.
+const MANY_TRIPS: usize = 200_000;
+/// Pairs at once, one per CPU.
+const MOST_PAIRS: usize = 8;
+const SEED: u64 = 5;
+
+/// Who traces, with what is asked of it for the pipe.
+const TRACERS: [(Tracer, &str); 9] = [
+    (Tracer::None, "–"),
+    (Tracer::NoneAgain, "1"),
+    (Tracer::Pinwise("proc"), "≤ 1.35"),
+    (Tracer::Pinwise("switch"), "≤ 1.35"),
+    (Tracer::Pinwise("cpu-wide"), "≤ 1.35"),
+    (Tracer::Pinwise("tracepoint"), "≤ 1.35"),
+    (Tracer::Pinwise("bpf"), "≤ 1.12"),
+    (Tracer::PerfSched, "–"),
+    (Tracer::PerfSwitches, "–"),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tracer {
+    None,
+    NoneAgain,
+    Pinwise(&'static str),
+    PerfSched,
+    PerfSwitches,
+}
+
+/// What a run of the traced command was.
+#[derive(Debug, Clone, Copy)]
+struct Used {
+    cpu_s: f64,
+    /// As the kernel counts them.
+    switches: f64,
+    told: Option<Told>,
+}
+
+/// What a trace of pinwise's says of it.
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    switches: Option<f64>,
+    all_switches: Option<f64>,
+    elapsed_s: f64,
+    lost: f64,
+    own_cpu_s: Option<f64>,
+}
+
+pub(super) fn run(setting: &Setting) -> Result<String> {
+    find_or_install("perf", "linux-perf")?;
+    find_or_install("hackbench", "rt-tests")?;
+    let pipe: Vec<String> = pipe_on(0, PIPE_TRIPS);
+    let hackbench: Vec<String> = ["hackbench", "-g4", "-l300"].map(str::to_owned).to_vec();
+    let pipe = compare(setting, &pipe, PIPE_ROUNDS, |asked| asked)?;
+    let hackbench = compare(setting, &hackbench, HACKBENCH_ROUNDS, |asked| match asked {
+        "1" | "–" => asked,
+        _ => "≤ 1.01",
+    })?;
+    Ok(format!(
+        "## What tracing costs the traced
+
+CPU time of the traced command, as the kernel counts it, over that of an
+untraced run of the same round; {PIPE_ROUNDS} rounds ({HACKBENCH_ROUNDS} of hackbench) in which
+all take turns in random order. Medians of ratios with quartiles; the second
+untraced run of each round shows what the machine's noise makes of nothing.
+*Own* is the CPU time that pinwise itself used, over that of the command;
+*counted* the switches in the trace over those that the kernel counted.
+
+`perf bench sched pipe -l {PIPE_TRIPS}` on one CPU, which does nothing but switch:
+
+{HEADER}
+{pipe}
+`hackbench -g4 -l300`:
+
+{HEADER}
+{hackbench}
+A pair of `perf bench sched pipe -l {MANY_TRIPS}` on each CPU at once, {MANY_ROUNDS} runs
+(asked: 0 lost at 200,000 switches a second, counts within 0.1 %):
+
+| | switches/s | lost | counted |
+|---|---|---|---|
+{}",
+        many(setting)?
+    ))
+}
+
+const HEADER: &str = "\
+| | ratio | asked | µs per switch | own | lost | counted |
+|---|---|---|---|---|---|---|";
+
+fn pipe_on(cpu: usize, trips: usize) -> Vec<String> {
+    let words = format!("taskset -c {cpu} perf bench sched pipe -l {trips}");
+    words.split(' ').map(str::to_owned).collect()
+}
+
+/// All tracers on one command; rows of the table.
+fn compare(
+    setting: &Setting,
+    command: &[String],
+    rounds: usize,
+    asked_here: impl Fn(&'static str) -> &'static str,
+) -> Result<String> {
+    let mut chance = ChaCha8Rng::seed_from_u64(SEED);
+    let mut order: Vec<usize> = (0..TRACERS.len()).collect();
+    let mut runs: Vec<Vec<Used>> = vec![Vec::new(); TRACERS.len()];
+    for _ in 0..rounds {
+        order.shuffle(&mut chance);
+        for &tracer in &order {
+            let used = TRACERS[tracer].0.run(setting, command)?;
+            runs[tracer].push(used);
+        }
+    }
+    let untraced = runs[0].clone();
+    let mut rows = String::new();
+    for ((tracer, asked), runs) in TRACERS.iter().zip(&runs).skip(1) {
+        let pairs = || runs.iter().zip(&untraced);
+        let ratios: Vec<f64> = pairs().map(|(run, base)| run.cpu_s / base.cpu_s).collect();
+        let us = pairs().map(|(run, base)| 1e6 * (run.cpu_s - base.cpu_s) / base.switches);
+        let (low, high) = quartiles(ratios.clone());
+        let told: Vec<(Told, Used)> = runs.iter().filter_map(|r| Some((r.told?, *r))).collect();
+        rows += &format!(
+            "| {} | {:.2} ({low:.2}–{high:.2}) | {} | {:+.2} | {} |\n",
+            tracer.name(),
+            median(ratios),
+            asked_here(asked),
+            median(us.collect()),
+            own_columns(&told),
+        );
+    }
+    Ok(rows)
+}
+
+/// What only a trace of pinwise's tells: own time, lost, counted.
+fn own_columns(told: &[(Told, Used)]) -> String {
+    if told.is_empty() {
+        return "– | – | –".to_owned();
+    }
+    let own: Option<Vec<f64>> = told
+        .iter()
+        .map(|(told, used)| Some(told.own_cpu_s? / used.cpu_s))
+        .collect();
+    let own = own.map_or("–".to_owned(), |own| {
+        format!("{:.1} %", 100.0 * median(own))
+    });
+    format!("{own} | {} | {}", lost(told), counted(told))
+}
+
+fn lost(told: &[(Told, Used)]) -> String {
+    let lost: f64 = told.iter().map(|(told, _)| told.lost).sum();
+    format!("{lost}")
+}
+
+/// The largest deviation of all runs.
+fn counted(told: &[(Told, Used)]) -> String {
+    let deviations: Option<Vec<f64>> = told
+        .iter()
+        .map(|(told, used)| Some(told.switches? / used.switches - 1.0))
+        .collect();
+    let worst = deviations
+        .into_iter()
+        .flatten()
+        .max_by(|one, other| one.abs().total_cmp(&other.abs()));
+    worst.map_or("–".to_owned(), |worst| format!("{:+.3} %", 100.0 * worst))
+}
+
+/// Every CPU busy with switching: is anything lost?
+fn many(setting: &Setting) -> Result<String> {
+    let cpus = std::thread::available_parallelism()?.get().min(MOST_PAIRS);
+    let pairs: Vec<String> = (0..cpus)
+        .map(|cpu| pipe_on(cpu, MANY_TRIPS).join(" "))
+        .collect();
+    let script = format!("{} & wait", pairs.join(" & "));
+    let command = ["sh", "-c", &script].map(str::to_owned);
+    let mut rows = String::new();
+    for tier in ["switch", "cpu-wide", "tracepoint", "bpf"] {
+        let mut told = Vec::new();
+        for _ in 0..MANY_ROUNDS {
+            let used = Tracer::Pinwise(tier).run(setting, &command)?;
+            told.push((used.told.context("no trace")?, used));
+        }
+        let rates = told
+            .iter()
+            .map(|(told, used)| told.all_switches.unwrap_or(used.switches) / told.elapsed_s);
+        rows += &format!(
+            "| pinwise, {tier} | {:.0} | {} | {} |\n",
+            median(rates.collect()),
+            lost(&told),
+            counted(&told)
+        );
+    }
+    Ok(rows)
+}
+
+impl Tracer {
+    fn name(self) -> String {
+        match self {
+            Self::None => "untraced".to_owned(),
+            Self::NoneAgain => "untraced, again".to_owned(),
+            Self::Pinwise(tier) => format!("pinwise, {tier}"),
+            Self::PerfSched => "perf sched record".to_owned(),
+            Self::PerfSwitches => "perf record -e dummy:u --switch-events".to_owned(),
+        }
+    }
+
+    fn run(self, setting: &Setting, command: &[String]) -> Result<Used> {
+        let folder = setting.folder.path();
+        let note = folder.join("used.json");
+        let file = folder.join("perf.data");
+        let wrapper = std::env::current_exe()?;
+        let mut tracer = match self {
+            Self::None | Self::NoneAgain => Command::new(&wrapper),
+            Self::Pinwise(tier) => {
+                let mut tracer = Command::new(&setting.pinwise);
+                tracer.args(["--store", "none", "--format", "json"]);
+                tracer.args(["trace", "--tier", tier, "--"]);
+                with(tracer, &wrapper)
+            }
+            Self::PerfSched => {
+                let mut tracer = Command::new("perf");
+                tracer.args(["sched", "record", "-o"]).arg(&file);
+                with(tracer, &wrapper)
+            }
+            Self::PerfSwitches => {
+                let mut tracer = Command::new("perf");
+                tracer.args(["record", "-e", "dummy:u", "--switch-events", "-o"]);
+                tracer.arg(&file).arg("--");
+                with(tracer, &wrapper)
+            }
+        };
+        tracer.arg("used").arg(&note).args(command);
+        let output = tracer
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .output()?;
+        if !output.status.success() {
+            let words = String::from_utf8_lossy(&output.stderr).into_owned();
+            bail!("{} failed: {}", self.name(), words.trim());
+        }
+        let told = matches!(self, Self::Pinwise(_)).then(|| Told::read(&output.stdout));
+        Used::read(&note, told.transpose()?)
+    }
+}
+
+fn with(mut tracer: Command, wrapper: &Path) -> Command {
+    tracer.arg(wrapper);
+    tracer
+}
+
+impl Told {
+    fn read(record: &[u8]) -> Result<Self> {
+        let record: Value = serde_json::from_slice(record)?;
+        let totals = &record["totals"];
+        Ok(Self {
+            switches: totals["switches"].as_f64(),
+            all_switches: totals["all_switches"].as_f64(),
+            elapsed_s: record["elapsed_s"].as_f64().context("no elapsed_s")?,
+            lost: record["lost"]["records"]
+                .as_f64()
+                .context("no lost.records")?,
+            own_cpu_s: record["cost"]["own_cpu_s"].as_f64(),
+        })
+    }
+}
+
+impl Used {
+    fn read(note: &PathBuf, told: Option<Told>) -> Result<Self> {
+        let note: Value = serde_json::from_slice(&std::fs::read(note)?)?;
+        let figure = |key: &str| note[key].as_f64().with_context(|| format!("no {key}"));
+        Ok(Self {
+            cpu_s: figure("cpu_s")?,
+            switches: figure("switches")?,
+            told,
+        })
+    }
+}
+
+/// The wrapper: runs a command and notes what it used.
+pub(crate) fn used(note: &str, command: &[&str]) -> Result<()> {
+    let (program, arguments) = command.split_first().context("no command")?;
+    let status = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .with_context(|| format!("{program} cannot be started"))?;
+    if !status.success() {
+        bail!("{program} failed ({status})");
+    }
+    // SAFETY: rusage is plain integers, for which zeros are valid, and the
+    // pointer is valid for the call.
+    #[expect(unsafe_code, reason = "std does not tell the usage of children")]
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
+        usage
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + 1e-6 * time.tv_usec as f64;
+    let told = serde_json::json!({
+        "cpu_s": seconds(usage.ru_utime) + seconds(usage.ru_stime),
+        "switches": usage.ru_nvcsw + usage.ru_nivcsw,
+    });
+    std::fs::write(note, told.to_string())?;
+    Ok(())
+}

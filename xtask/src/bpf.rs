@@ -1,0 +1,114 @@
+//! Compiles the BPF program of traces and notes what it was compiled from.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::programs::{find, output, root, step};
+
+const SOURCE: &str = "sched.bpf.c";
+const OBJECT: &str = "sched.bpf.o";
+const NOTE: &str = "sched.bpf.hash";
+
+/// The compiler with its tools, all of one version.
+struct Tools {
+    clang: PathBuf,
+    strip: PathBuf,
+    /// As it names itself.
+    version: String,
+}
+
+/// Compiles the program and writes object and note.
+pub(crate) fn write() -> Result<()> {
+    let tools = Tools::find()?.context(
+        "clang and llvm-strip are missing: install them with `apt-get install clang llvm` as root",
+    )?;
+    compile(&tools, &folder().join(OBJECT))?;
+    let note = note(&folder().join(OBJECT), &tools.version)?;
+    std::fs::write(folder().join(NOTE), note)?;
+    eprintln!("xtask: wrote {OBJECT} and {NOTE}; commit them with {SOURCE}");
+    Ok(())
+}
+
+/// Is the committed object what the source gives? Where another clang is
+/// there, or none, only the note is compared.
+pub(crate) fn check() -> Result<()> {
+    let kept = std::fs::read_to_string(folder().join(NOTE)).unwrap_or_default();
+    let made_by = kept.lines().find_map(|line| line.strip_prefix("by "));
+    let made_by = made_by.unwrap_or("nothing");
+    if note(&folder().join(OBJECT), made_by)? != kept {
+        bail!("{OBJECT} is not made of {SOURCE}; run `cargo xtask bpf` and commit it");
+    }
+    match Tools::find()? {
+        Some(tools) if tools.version == made_by => {
+            let scratch = tempfile::tempdir()?;
+            let fresh = scratch.path().join(OBJECT);
+            compile(&tools, &fresh)?;
+            if std::fs::read(fresh)? != std::fs::read(folder().join(OBJECT))? {
+                bail!("{OBJECT} is not what {made_by} makes of {SOURCE}; run `cargo xtask bpf`");
+            }
+        }
+        Some(tools) => eprintln!(
+            "SKIPPED: {OBJECT} was made by {made_by}, here is {}",
+            tools.version
+        ),
+        None => eprintln!("SKIPPED: {OBJECT} is not compiled again: there is no clang"),
+    }
+    Ok(())
+}
+
+impl Tools {
+    /// The one that comes without a number, else the oldest of those that do:
+    /// what an old one makes, more kernels take.
+    fn find() -> Result<Option<Self>> {
+        let suffixes = std::iter::once(String::new()).chain((12..40).map(|n| format!("-{n}")));
+        for suffix in suffixes {
+            let pair = find(&format!("clang{suffix}")).zip(find(&format!("llvm-strip{suffix}")));
+            if let Some((clang, strip)) = pair {
+                let told = output(Command::new(&clang).arg("--version"))?;
+                let version = told.lines().next().unwrap_or("?").trim().to_owned();
+                return Ok(Some(Self {
+                    clang,
+                    strip,
+                    version,
+                }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn folder() -> PathBuf {
+    root().join("src/machine/linux/trace/bpf")
+}
+
+/// BTF stays, it is what makes the object fit other kernels; the rest of the
+/// debugging information goes, and no path of this machine comes in.
+fn compile(tools: &Tools, object: &Path) -> Result<()> {
+    let mut clang = Command::new(&tools.clang);
+    clang.current_dir(folder());
+    clang.args(["-target", "bpfel", "-mcpu=v3", "-O2", "-g"]);
+    clang.args(["-Wall", "-Wextra", "-Werror", "-fdebug-compilation-dir=."]);
+    step(clang.args(["-c", SOURCE, "-o"]).arg(object))?;
+    step(Command::new(&tools.strip).arg("-g").arg(object))
+}
+
+fn note(object: &Path, version: &str) -> Result<String> {
+    let hash = |path: &Path| -> Result<u64> {
+        let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
+        Ok(fnv(&bytes))
+    };
+    Ok(format!(
+        "source {:016x}\nobject {:016x}\nby {version}\n",
+        hash(&folder().join(SOURCE))?,
+        hash(object)?,
+    ))
+}
+
+/// FNV-1a, 64 bits: it shall notice what was forgotten, not what was forged.
+fn fnv(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
