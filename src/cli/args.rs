@@ -17,7 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(super) use kernels::{BenchArgs, KernelArgs, RecipesArgs, ReproduceArgs, SplitChoice, Suite};
 pub(super) use stored::{ExportArgs, HistoryArgs, ShowArgs};
 pub(super) use topology::{TopologyAction, TopologyArgs};
-pub(super) use trace::{TopArgs, TopSort, TraceAction, TraceArgs, TraceImportArgs};
+pub(super) use trace::{TopArgs, TopSort, TraceAction, TraceArgs, TraceFiles, TraceImportArgs};
 
 use super::values::{parse_count, parse_duration, parse_margin, parse_share, parse_whole};
 

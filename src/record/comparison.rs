@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::finding::Finding;
 use super::topology::{CountsRecord, MachineRecord};
 use super::trace::TraceFigures;
+use crate::topology::Topology;
 
 /// Schema of [`Comparison`].
 pub const COMPARISON_SCHEMA: &str = "pinwise.comparison/1";
@@ -73,6 +74,19 @@ pub struct HostRecord {
 }
 
 impl HostRecord {
+    /// A machine as records name it; `machine_spec`: `local` or `sim:…`.
+    #[must_use]
+    pub fn new(machine_spec: String, simulated: bool, topology: &Topology) -> Self {
+        Self {
+            machine_spec,
+            simulated,
+            machine: MachineRecord::new(&topology.identity),
+            counts: topology.counts().into(),
+            allowed: topology.allowed.to_string(),
+            shape_hash: format!("{:016x}", topology.shape_hash()),
+        }
+    }
+
     /// The name of the machine.
     #[must_use]
     pub fn name(&self) -> String {

@@ -184,6 +184,18 @@ pub struct MigrationCounts {
 }
 
 impl MigrationCounts {
+    /// Moves whose boundary is known, each with its words, innermost first.
+    #[must_use]
+    pub const fn crossings(&self) -> [(u64, &'static str); 5] {
+        [
+            (self.smt, "to an SMT sibling"),
+            (self.core, "across cores"),
+            (self.llc, "across LLCs"),
+            (self.numa, "across NUMA nodes"),
+            (self.package, "across packages"),
+        ]
+    }
+
     /// All moves.
     #[must_use]
     pub const fn total(&self) -> u64 {

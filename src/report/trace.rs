@@ -189,18 +189,13 @@ fn counted(count: u64, one: &str, more: &str) -> String {
 }
 
 fn moves(counted: &MigrationCounts) -> String {
-    let parts = [
-        (counted.smt, "to an SMT sibling"),
-        (counted.core, "across cores"),
-        (counted.llc, "across LLCs"),
-        (counted.numa, "across NUMA nodes"),
-        (counted.package, "across packages"),
-        (counted.unknown, "between looks"),
-    ];
-    let parts: Vec<String> = parts
-        .iter()
+    let unseen = (counted.unknown, "between looks");
+    let parts: Vec<String> = counted
+        .crossings()
+        .into_iter()
+        .chain([unseen])
         .filter(|(count, _)| *count > 0)
-        .map(|(count, words)| format!("{} {words}", grouped(*count)))
+        .map(|(count, words)| format!("{} {words}", grouped(count)))
         .collect();
     match counted.total() {
         0 => "none".to_owned(),

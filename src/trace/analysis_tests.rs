@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Analysis, Crossed, Event, IDLE, Left, Sample, Scope, Summary, Tid, Tier, What};
+use super::{Analysis, Event, IDLE, Left, Sample, Scope, Summary, Tid, Tier, What};
 use crate::topology::{CpuSet, Topology};
 
 const MS: u64 = 1_000_000;
@@ -76,7 +76,7 @@ fn time_goes_to_whom_it_belongs() {
     assert_eq!(told.foreign_ns, Some(10 * MS));
     assert_eq!(told.idle_ns, Some((800 - 80) * MS));
     assert_eq!(told.switches, Some(1));
-    assert_eq!(told.migrations.across(Crossed::Core), 1);
+    assert_eq!(told.migrations.core, 1);
     assert_eq!(told.migrations.total(), 1);
     assert_eq!(told.by_thread[0].cpus, [(2, 50 * MS), (0, 20 * MS)]);
     assert_eq!(told.timeline.slices.unwrap().len(), 2);
@@ -101,9 +101,9 @@ fn moves_are_counted_by_the_outermost_boundary() {
         events.push(switch(ms + 4, pair[1], 1, IDLE));
     }
     let moves = on_smt(events, 50).migrations;
-    assert_eq!(moves.across(Crossed::Smt), 1);
-    assert_eq!(moves.across(Crossed::Core), 1);
-    assert_eq!(moves.across(Crossed::Package), 1);
+    assert_eq!(moves.smt, 1);
+    assert_eq!(moves.core, 1);
+    assert_eq!(moves.package, 1);
     assert_eq!(moves.total(), 3);
 }
 
@@ -321,7 +321,7 @@ fn halves_of_switches_tell_of_own_threads_only() {
     assert_eq!(told.waits.after_preemption_ns, Some(4 * MS));
     assert_eq!(told.waits.total_ns, None, "wake-ups are not seen");
     assert_eq!(told.idle_ns, None);
-    assert_eq!(told.migrations.across(Crossed::Smt), 1);
+    assert_eq!(told.migrations.smt, 1);
     assert_eq!(told.sharing.unwrap().avoidable, None);
 }
 
@@ -351,8 +351,8 @@ fn polling_counts_what_the_kernel_counted() {
     assert_eq!(told.switches, Some(4));
     assert_eq!(told.waits.total_ns, Some(2 * MS));
     assert!(told.waits.is_from_kernel);
-    assert_eq!(told.migrations.across(Crossed::Package), 1);
-    assert_eq!(told.migrations.across(Crossed::Unknown), 3);
+    assert_eq!(told.migrations.package, 1);
+    assert_eq!(told.migrations.unknown, 3);
     assert_eq!(told.sharing, None);
 }
 

@@ -20,44 +20,6 @@ pub enum Crossed {
     Unknown,
 }
 
-impl Crossed {
-    /// All, innermost first.
-    pub const ALL: [Self; 6] = [
-        Self::Smt,
-        Self::Core,
-        Self::Llc,
-        Self::Numa,
-        Self::Package,
-        Self::Unknown,
-    ];
-
-    /// The key in records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Smt => "smt",
-            Self::Core => "core",
-            Self::Llc => "llc",
-            Self::Numa => "numa",
-            Self::Package => "package",
-            Self::Unknown => "unknown",
-        }
-    }
-
-    /// What was crossed, to follow "across"; of siblings, "within".
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Smt => "SMT siblings",
-            Self::Core => "cores",
-            Self::Llc => "LLCs",
-            Self::Numa => "NUMA nodes",
-            Self::Package => "packages",
-            Self::Unknown => "unknown CPUs",
-        }
-    }
-}
-
 /// Where a CPU stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seat {

@@ -9,18 +9,16 @@
 
 mod cpus;
 mod frame;
-mod moves;
 mod threads;
 
 use std::collections::HashMap;
 
-use super::{Crossed, Event, Ground, IDLE, Left, Sample, Scope, Tid, What};
+use super::{Crossed, Event, Ground, IDLE, Left, Migrations, Sample, Scope, Tid, What};
 use crate::topology::Topology;
 use cpus::Cpus;
 use threads::{State, Thread};
 
 pub use frame::{CpuFrame, Doing, Frame, Occupant, Sharing, SharingBasis, ThreadFrame};
-pub use moves::Moves;
 
 /// Threads that are kept at most; beyond it those that did nothing since the
 /// last frame go first, and new ones are not taken in.
@@ -45,7 +43,7 @@ pub struct Live {
     ground: Ground,
     cpus: Cpus,
     threads: HashMap<Tid, Thread>,
-    moves: Moves,
+    moves: Migrations,
     lost: u64,
     /// First moment of the interval; `None` before the first event of a
     /// scheduler.
@@ -61,7 +59,7 @@ impl Live {
             ground: Ground::new(topology),
             cpus: Cpus::of(topology),
             threads: HashMap::new(),
-            moves: Moves::default(),
+            moves: Migrations::default(),
             lost: 0,
             since_ns: None,
         }
@@ -211,7 +209,7 @@ impl Live {
         if let Some(from) = from.filter(|from| *from != cpu) {
             thread.tally.migrations += 1;
             if self.is_own(tid) {
-                self.moves.count(self.ground.crossed(from, cpu), 1);
+                self.moves.add(self.ground.crossed(from, cpu), 1);
             }
         }
     }
@@ -293,9 +291,9 @@ impl Live {
                     1 => self.ground.crossed(from, sample.cpu),
                     _ => Crossed::Unknown,
                 };
-                self.moves.count(crossed, moved);
+                self.moves.add(crossed, moved);
             }
-            _ => self.moves.count(Crossed::Unknown, moved),
+            _ => self.moves.add(Crossed::Unknown, moved),
         }
     }
 
@@ -310,7 +308,7 @@ impl Live {
         let threads = self.threads.values_mut();
         threads.for_each(|thread| thread.still_queued(now_ns));
         let frame = frame::draw(self, now_ns.saturating_sub(since_ns));
-        self.moves = Moves::default();
+        self.moves = Migrations::default();
         self.cpus.start_anew(now_ns);
         let is_full = self.threads.len() >= MOST_THREADS;
         self.threads

@@ -98,8 +98,8 @@ impl Merger {
     }
 
     /// Events that are held.
-    #[must_use]
-    pub fn held(&self) -> usize {
+    #[cfg(test)]
+    fn held(&self) -> usize {
         self.streams.iter().map(VecDeque::len).sum()
     }
 }

@@ -19,18 +19,22 @@ mod ground;
 pub mod import;
 pub mod live;
 mod merge;
+mod migrations;
 mod summary;
 mod tier;
+mod tracepoint;
 
 pub use analysis::Analysis;
 pub use event::{Event, IDLE, Left, Sample, Tid, What};
 pub use ground::{Crossed, Ground};
 pub use merge::Merger;
+pub use migrations::Migrations;
 pub use summary::{
     Avoidable, Causes, CoreSummary, CpuSpans, CpuSummary, EPISODE_NS, IdleWaiting, MOST_SLICES,
-    Migrations, Sharing, Slice, Summary, ThreadSummary, Timeline, Unknown, Waits,
+    Sharing, Slice, Summary, ThreadSummary, Timeline, Unknown, Waits,
 };
 pub use tier::{Availability, Refusal, Scope, Tier};
+pub use tracepoint::{Declared, States};
 
 #[cfg(test)]
 mod analysis_tests;

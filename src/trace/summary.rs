@@ -1,38 +1,8 @@
 //! What an analysis comes to. Times are ns; what the source could not tell is
 //! `None`.
 
-use super::{Crossed, Left, Tid};
+use super::{Left, Migrations, Tid};
 use crate::topology::CpuSet;
-
-/// Moves between CPUs by the outermost boundary crossed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Migrations([u64; Crossed::ALL.len()]);
-
-impl Migrations {
-    /// Counts so many moves.
-    pub fn add(&mut self, crossed: Crossed, moves: u64) {
-        self.0[crossed as usize] += moves;
-    }
-
-    /// Adds those of another.
-    pub fn merge(&mut self, other: &Self) {
-        for (sum, more) in self.0.iter_mut().zip(other.0) {
-            *sum += more;
-        }
-    }
-
-    /// Moves that crossed this boundary and none further out.
-    #[must_use]
-    pub const fn across(&self, crossed: Crossed) -> u64 {
-        self.0[crossed as usize]
-    }
-
-    /// All moves.
-    #[must_use]
-    pub fn total(&self) -> u64 {
-        self.0.iter().sum()
-    }
-}
 
 /// A trace, analysed. Unless it says otherwise, figures are those of the
 /// threads that were followed.

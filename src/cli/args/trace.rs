@@ -57,6 +57,20 @@ pub struct TraceArgs {
     /// Standard output and error of the command: `discard`, or `inherit`
     #[arg(long, value_name = "WHERE", default_value = "discard")]
     pub output: String,
+    /// What is written beside what is printed.
+    #[command(flatten)]
+    pub files: TraceFiles,
+    /// Seed of a simulated machine [default: random]
+    #[arg(long, value_name = "SEED", value_parser = parse_whole::<u64>)]
+    pub seed: Option<u64>,
+    /// The command with its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub argv: Vec<String>,
+}
+
+/// What is written of a trace beside what is printed.
+#[derive(Debug, Args)]
+pub struct TraceFiles {
     /// Also write every event: `perfetto` or `csv`, with `:FILE`; repeatable
     /// [default file: pinwise.pftrace, pinwise.csv]
     #[arg(long = "export", value_name = "FORMAT")]
@@ -67,12 +81,6 @@ pub struct TraceArgs {
     /// Label the record
     #[arg(long = "tag", value_name = "TAG")]
     pub tags: Vec<String>,
-    /// Seed of a simulated machine [default: random]
-    #[arg(long, value_name = "SEED", value_parser = parse_whole::<u64>)]
-    pub seed: Option<u64>,
-    /// The command with its arguments
-    #[arg(last = true, value_name = "COMMAND")]
-    pub argv: Vec<String>,
 }
 
 /// Other uses of `pinwise trace`.
@@ -112,15 +120,9 @@ pub struct TraceImportArgs {
     /// The machine it was made on: what `topology --from` takes
     #[arg(long, value_name = "PATH")]
     pub topology: Option<PathBuf>,
-    /// Also write every event: `perfetto` or `csv`, with `:FILE`; repeatable
-    #[arg(long = "export", value_name = "FORMAT")]
-    pub exports: Vec<String>,
-    /// Write the record
-    #[arg(long, value_name = "FILE")]
-    pub export_json: Option<PathBuf>,
-    /// Label the record
-    #[arg(long = "tag", value_name = "TAG")]
-    pub tags: Vec<String>,
+    /// What is written beside what is printed.
+    #[command(flatten)]
+    pub files: TraceFiles,
 }
 
 /// `pinwise top`

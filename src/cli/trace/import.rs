@@ -7,10 +7,9 @@ use anyhow::{Context, bail};
 
 use super::export::Sinks;
 use crate::cli::args::{Global, TraceImportArgs};
-use crate::cli::plan::name_and_time;
 use crate::cli::terminal::Terminal;
-use crate::cli::{Exit, export, open_store, topology};
-use crate::record::{HostRecord, MachineRecord, TraceSource};
+use crate::cli::{Exit, open_store, topology};
+use crate::record::{HostRecord, TraceSource};
 use crate::report;
 use crate::study::trace::{About, Book};
 use crate::topology::{CpuSet, Topology};
@@ -27,8 +26,8 @@ pub(super) fn import(
     let import = import.with_context(named)?;
     let facts = import.facts().clone();
     let (machine, topology) = machine(global, args, terminal)?;
-    let mut store = open_store(global)?;
-    let mut sinks = Sinks::open(&args.exports)?;
+    let store = open_store(global)?;
+    let mut sinks = Sinks::open(&args.files.exports)?;
     let mut book = Book::new(&topology, facts.scope);
     let mut cpus = CpuSet::new();
     let whom = args.pid.map_or(Whom::Default, Whom::Process);
@@ -47,21 +46,9 @@ pub(super) fn import(
         host: host(machine, &topology, &facts),
         span_ns: None,
         notes: notes(imported, &facts, &topology, &cpus, args),
-        tags: args.tags.clone(),
+        tags: args.files.tags.clone(),
     };
-    let mut record = book.close(about);
-    (record.id, record.started) = name_and_time();
-    let stored = store.as_mut().map(|store| store.keep(&record));
-    super::show(&record, terminal)?;
-    if let Some(path) = &args.export_json {
-        export::write_file(path, &format!("{}\n", serde_json::to_string(&record)?))?;
-    }
-    sinks.finish(Some(&record))?;
-    if let Some(Err(error)) = stored {
-        terminal.error(&format!("{error}; the trace above is complete"));
-        return Ok(Exit::Error);
-    }
-    Ok(Exit::Done)
+    super::finish(book.close(about), store, sinks, &args.files, terminal)
 }
 
 #[expect(clippy::disallowed_methods, reason = "cli reads what the user names")]
@@ -99,18 +86,11 @@ fn machine(
 
 fn host(machine_spec: String, topology: &Topology, facts: &Facts) -> HostRecord {
     let simulated = machine_spec.starts_with("sim:");
-    let mut machine = MachineRecord::new(&topology.identity);
+    let mut host = HostRecord::new(machine_spec, simulated, topology);
     if facts.host.is_some() {
-        machine.hostname.clone_from(&facts.host);
+        host.machine.hostname.clone_from(&facts.host);
     }
-    HostRecord {
-        machine_spec,
-        simulated,
-        machine,
-        counts: topology.counts().into(),
-        allowed: topology.allowed.to_string(),
-        shape_hash: format!("{:016x}", topology.shape_hash()),
-    }
+    host
 }
 
 /// CPUs that something happened on.

@@ -8,15 +8,16 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use super::args::{Global, TraceAction, TraceArgs};
+use super::args::{Global, TraceAction, TraceArgs, TraceFiles};
 use super::plan::name_and_time;
 use super::terminal::Terminal;
-use super::{Exit, export as files, open_machine, open_store};
+use super::{Exit, export as export_text, open_machine, open_store};
 use crate::machine::linux::random_seed;
 use crate::machine::{Machine, MachineError, Output, Request, Subject};
 use crate::placement::{Placement, Realised};
 use crate::record::{TraceRecord, TraceSource};
 use crate::report;
+use crate::store::Store;
 use crate::study::trace::{self as tracing, Plan};
 use crate::trace::Tier;
 use crate::workload::{Command, Workload};
@@ -43,27 +44,37 @@ pub(super) fn trace(
     let tier: Option<Tier> = parsed_tier(args.tier.as_deref())?;
     let output = output(args)?;
     let mut machine = open_machine(global, args.seed.unwrap_or_else(random_seed), false)?;
-    let mut store = open_store(global)?;
-    let mut sinks = Sinks::open(&args.exports)?;
+    let store = open_store(global)?;
+    let mut sinks = Sinks::open(&args.files.exports)?;
     let made = match Whom::of(args)? {
         Whom::Command(command) => {
             of_command(args, &command, output, tier, machine.as_mut(), &mut sinks)
         }
         whom => of_running(args, &whom, tier, machine.as_mut(), &mut sinks),
     };
-    let mut record = match made {
-        Ok(record) => record,
+    match made {
+        Ok(record) => finish(record, store, sinks, &args.files, terminal),
         Err(error) if is_interrupt(&error) => {
             terminal.warn("interrupted; nothing was stored");
-            return Ok(Exit::Interrupted);
+            Ok(Exit::Interrupted)
         }
-        Err(error) => return Err(error),
-    };
+        Err(error) => Err(error),
+    }
+}
+
+/// Names a trace, keeps it, shows it, and writes its files.
+fn finish(
+    mut record: TraceRecord,
+    mut store: Option<Store>,
+    sinks: Sinks,
+    files: &TraceFiles,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
     (record.id, record.started) = name_and_time();
     let stored = store.as_mut().map(|store| store.keep(&record));
     show(&record, terminal)?;
-    if let Some(path) = &args.export_json {
-        files::write_file(path, &format!("{}\n", serde_json::to_string(&record)?))?;
+    if let Some(path) = &files.export_json {
+        export_text::write_file(path, &format!("{}\n", serde_json::to_string(&record)?))?;
     }
     sinks.finish(Some(&record))?;
     if let Some(Err(error)) = stored {
@@ -149,10 +160,11 @@ fn of_command(
             placement: placement.to_string(),
             cpus: cpus.to_string(),
         },
+        tiers: &machine.tiers(),
         tier,
         limit: args.limit,
         calibration: calibration(args),
-        tags: args.tags.clone(),
+        tags: args.files.tags.clone(),
     };
     Ok(tracing::run(&plan, machine, sinks)?)
 }
@@ -177,10 +189,11 @@ fn of_running(
     let plan = Plan {
         subject,
         source,
+        tiers: &machine.tiers(),
         tier,
         limit: Some(args.limit.unwrap_or(USUAL)),
         calibration: calibration(args),
-        tags: args.tags.clone(),
+        tags: args.files.tags.clone(),
     };
     Ok(tracing::run(&plan, machine, sinks)?)
 }

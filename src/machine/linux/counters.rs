@@ -14,7 +14,7 @@
 #![expect(unsafe_code, reason = "perf_event_open and fork have no safe form")]
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
 use perf_event_open_sys::bindings as perf;
@@ -172,20 +172,7 @@ fn open_as(counted: Counted, user_only: bool) -> io::Result<OwnedFd> {
     attributes.set_enable_on_exec(1);
     attributes.set_exclude_hv(1);
     attributes.set_exclude_kernel(u64::from(user_only));
-    // SAFETY: the structure is as large as its size field says and outlives
-    // the call; the new descriptor is ours alone.
-    unsafe {
-        let fd = libc::syscall(
-            libc::SYS_perf_event_open,
-            &raw const attributes,
-            0,
-            -1,
-            -1,
-            libc::c_ulong::from(perf::PERF_FLAG_FD_CLOEXEC),
-        );
-        let fd = sys::check(libc::c_int::try_from(fd).unwrap_or(-1))?;
-        Ok(OwnedFd::from_raw_fd(fd))
-    }
+    sys::perf_event(&attributes, 0, -1)
 }
 
 fn read(counter: &OwnedFd) -> Option<u64> {

@@ -13,6 +13,8 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
+use perf_event_open_sys::bindings as perf;
+
 use crate::topology::CpuSet;
 
 /// Turns −1 into the thread's errno.
@@ -297,6 +299,29 @@ pub(super) fn poll_all(descriptors: &[RawFd], timeout: Option<Duration>) -> Vec<
         );
     }
     polled.iter().map(|entry| entry.revents != 0).collect()
+}
+
+/// Opens a perf event of a thread (0: the calling one; −1: any) on a CPU (−1:
+/// any); it closes on exec.
+pub(super) fn perf_event(
+    attributes: &perf::perf_event_attr,
+    thread: libc::pid_t,
+    cpu: libc::c_int,
+) -> io::Result<OwnedFd> {
+    // SAFETY: the structure is as large as its size field says and outlives
+    // the call; the new descriptor is ours alone.
+    unsafe {
+        let fd = libc::syscall(
+            libc::SYS_perf_event_open,
+            std::ptr::from_ref(attributes),
+            thread,
+            cpu,
+            -1,
+            libc::c_ulong::from(perf::PERF_FLAG_FD_CLOEXEC),
+        );
+        let fd = check(libc::c_int::try_from(fd).unwrap_or(-1))?;
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
 }
 
 /// Has the other side of this descriptor gone for good?

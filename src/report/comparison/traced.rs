@@ -1,6 +1,6 @@
 //! What the scheduler did with the arms, in one traced run each.
 
-use super::super::style::{Palette, paragraph, quantity, shortened, table, visible};
+use super::super::style::{Palette, paragraph, seconds, shortened, table, visible};
 use crate::record::{Arm, ArmTrace, Comparison, MigrationCounts};
 
 /// Longest name in the table.
@@ -78,21 +78,13 @@ fn traced_arms(record: &Comparison) -> Vec<(&Arm, &ArmTrace)> {
 fn figures(trace: &ArmTrace) -> Vec<String> {
     let (totals, sharing) = (&trace.figures.totals, &trace.figures.avoidable_smt_sharing);
     vec![
-        time(totals.cpu_s),
+        seconds(totals.cpu_s),
         optional(totals.switches, |switches| switches.to_string()),
         totals.migrations.total().to_string(),
         levels(&totals.migrations),
-        optional(trace.figures.waits.total_s, time),
+        optional(trace.figures.waits.total_s, seconds),
         optional(sharing.percent, |share| format!("{share:.1} %")),
     ]
-}
-
-fn time(seconds: f64) -> String {
-    if seconds > 0.0 {
-        quantity(seconds, "s")
-    } else {
-        "0 s".to_owned()
-    }
 }
 
 fn optional<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {

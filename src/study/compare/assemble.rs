@@ -9,9 +9,9 @@ use super::steadiness;
 use crate::machine::Machine;
 use crate::placement::{Placement, Wish, taskset_line};
 use crate::record::{
-    Arm, COMPARISON_SCHEMA, Comparison, ContrastRecord, Estimate, HostRecord, MachineRecord,
-    MetricRecord, Phase, PlacementRecord, PlanRecord, RunRecord, Spread, Stopped, TotalsRecord,
-    VerdictKind, VerdictRecord, WorkloadRecord,
+    Arm, COMPARISON_SCHEMA, Comparison, ContrastRecord, Estimate, HostRecord, MetricRecord, Phase,
+    PlacementRecord, PlanRecord, RunRecord, Spread, Stopped, TotalsRecord, VerdictKind,
+    VerdictRecord, WorkloadRecord,
 };
 use crate::stats::confirm::{Contrast, Decision, Look, Score};
 use crate::stats::describe::{describe, median_interval};
@@ -67,14 +67,7 @@ pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -
 
 /// The machine, as it stands in records.
 pub(in crate::study) fn host(machine: &dyn Machine, topology: &Topology) -> HostRecord {
-    HostRecord {
-        machine_spec: machine.label(),
-        simulated: machine.is_simulated(),
-        machine: MachineRecord::new(&topology.identity),
-        counts: topology.counts().into(),
-        allowed: topology.allowed.to_string(),
-        shape_hash: format!("{:016x}", topology.shape_hash()),
-    }
+    HostRecord::new(machine.label(), machine.is_simulated(), topology)
 }
 
 fn plan_record(plan: &Plan) -> PlanRecord {

@@ -17,6 +17,7 @@ use super::{Observer, Progress};
 use crate::machine::{Machine, MachineError, Request, Subject};
 use crate::record::{ArmTrace, Comparison, Finding, Severity, Stopped, TraceRecord, TraceSource};
 use crate::study::trace;
+use crate::trace::Availability;
 use crate::workload::SuccessRule;
 
 /// With so many arms those that the screening dropped are traced as well.
@@ -44,10 +45,11 @@ pub(super) fn add(
         .filter(|&arm| record.arms[arm].invalid.is_none())
         .filter(|&arm| !(is_many && record.arms[arm].eliminated))
         .collect();
+    let tiers = machine.tiers();
     for (done, &arm) in wanted.iter().enumerate() {
         announce(observer, done, &plan.arms[arm].name);
         let padding = chance.random_range(0..PADDING);
-        match one(plan, &plan.arms[arm], padding, machine) {
+        match one(plan, &plan.arms[arm], padding, &tiers, machine) {
             Ok(trace) => record.arms[arm].trace = Some(trace),
             Err(error) => {
                 record
@@ -90,6 +92,7 @@ fn one(
     plan: &Plan,
     arm: &ArmPlan,
     padding: usize,
+    tiers: &[Availability],
     machine: &mut dyn Machine,
 ) -> Result<ArmTrace, MachineError> {
     if let Some(prepare) = &arm.workload.prepare {
@@ -110,6 +113,7 @@ fn one(
             placement: arm.place.placement.to_string(),
             cpus: arm.place.cpus.to_string(),
         },
+        tiers,
         tier: None,
         limit: None,
         calibration: std::time::Duration::ZERO,

@@ -8,8 +8,7 @@ use crate::record::{
 };
 use crate::topology::Topology;
 use crate::trace::{
-    Analysis, Crossed, Event, Left, MOST_SLICES, Migrations, Scope, Summary, ThreadSummary,
-    Timeline,
+    Analysis, Event, Left, MOST_SLICES, Migrations, Scope, Summary, ThreadSummary, Timeline,
 };
 
 /// Events on their way to a record. Memory does not grow with their number.
@@ -110,12 +109,12 @@ fn share(part: f64, whole: f64) -> f64 {
 
 fn migrations(counted: &Migrations) -> MigrationCounts {
     MigrationCounts {
-        smt: counted.across(Crossed::Smt),
-        core: counted.across(Crossed::Core),
-        llc: counted.across(Crossed::Llc),
-        numa: counted.across(Crossed::Numa),
-        package: counted.across(Crossed::Package),
-        unknown: counted.across(Crossed::Unknown),
+        smt: counted.smt,
+        core: counted.core,
+        llc: counted.llc,
+        numa: counted.numa,
+        package: counted.package,
+        unknown: counted.unknown,
     }
 }
 

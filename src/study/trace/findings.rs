@@ -238,16 +238,11 @@ fn migrations(figures: &TraceFigures) -> Option<Finding> {
     }
     let far = moves.llc + moves.numa + moves.package;
     let rate = far as f64 / figures.totals.cpu_s.max(1e-3);
-    let parts = [
-        (moves.smt, "to an SMT sibling"),
-        (moves.core, "across cores"),
-        (moves.llc, "across LLCs"),
-        (moves.numa, "across NUMA nodes"),
-        (moves.package, "across packages"),
-        (moves.unknown, "unseen"),
-    ];
-    let parts: Vec<String> = parts
-        .iter()
+    let unseen = (moves.unknown, "unseen");
+    let parts: Vec<String> = moves
+        .crossings()
+        .into_iter()
+        .chain([unseen])
         .filter(|(count, _)| *count > 0)
         .map(|(count, words)| format!("{count} {words}"))
         .collect();

@@ -24,6 +24,9 @@ pub struct Plan<'a> {
     pub subject: Subject<'a>,
     /// The same for the record.
     pub source: TraceSource,
+    /// The machine's tiers, as [`Machine::tiers`] tells them: each is tried for
+    /// that, which is not done again for every trace.
+    pub tiers: &'a [Availability],
     /// How; `None`: the richest tier that is permitted.
     pub tier: Option<Tier>,
     /// For how long at most.
@@ -45,8 +48,7 @@ pub fn run(
     witness: &mut dyn Listener,
 ) -> Result<TraceRecord, MachineError> {
     let (topology, _) = machine.topology()?;
-    let tiers = machine.tiers();
-    let expected = plan.tier.or_else(|| richest(&tiers));
+    let expected = plan.tier.or_else(|| richest(plan.tiers));
     let costs = match expected {
         Some(tier) if !plan.calibration.is_zero() => {
             machine.tracing_cost(&[tier], plan.calibration)?
@@ -82,12 +84,12 @@ pub fn run(
     let mut record = both.book.close(about);
     let cost = costs.iter().find(|cost| cost.tier == traced.tier);
     record.cost = cost.map(|cost| overhead(cost, &record, traced.own_cpu));
-    record.tiers = tier_records(&tiers, &costs);
+    record.tiers = tier_records(plan.tiers, &costs);
     record.exit = traced.run.as_ref().map(|run| exit_of(&run.end));
     record
         .notes
         .extend(traced.run.as_ref().and_then(last_words));
-    findings::add(&mut record, &tiers, traced.run.as_ref());
+    findings::add(&mut record, plan.tiers, traced.run.as_ref());
     Ok(record)
 }
 

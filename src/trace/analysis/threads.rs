@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::super::summary::{Causes, Migrations, ThreadSummary};
-use super::super::{Sample, Tid};
+use super::super::summary::{Causes, ThreadSummary};
+use super::super::{Migrations, Sample, Tid};
 use super::queues::Mark;
 
 /// Threads told one by one; of more, those with the most CPU time.

@@ -6,7 +6,7 @@
 
 use super::bytes::Bytes;
 use super::told::Comm;
-use crate::trace::Left;
+use crate::trace::{Declared, Left, States};
 
 /// A tracepoint's description.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,8 +16,7 @@ pub(super) struct Format {
     /// What `perf_event_attr.config` holds.
     pub(super) id: u64,
     fields: Vec<Field>,
-    /// Bits of a thread's state with their letters, as the kernel prints them.
-    states: Vec<(u64, char)>,
+    states: States,
 }
 
 /// A field and its place in a record's raw data.
@@ -40,18 +39,6 @@ enum Place {
 
 /// More than any tracepoint has.
 const MOST_FIELDS: usize = 128;
-
-/// States since Linux 4.14, for a description that does not tell them.
-const STATES: [(u64, char); 8] = [
-    (0x01, 'S'),
-    (0x02, 'D'),
-    (0x04, 'T'),
-    (0x08, 't'),
-    (0x10, 'X'),
-    (0x20, 'Z'),
-    (0x40, 'P'),
-    (0x80, 'I'),
-];
 
 impl Format {
     /// Reads the text of a `format` file. The error is a clause about it.
@@ -99,66 +86,37 @@ impl Format {
 
     /// How a thread left, from `prev_state`.
     pub(super) fn left(&self, state: u64) -> Left {
-        left_by(&self.states, state)
+        self.states.left(state)
     }
 }
 
 /// How a thread left, from a state that came without its description.
 pub(super) fn left_of(state: u64) -> Left {
-    left_by(&STATES, state)
+    States::USUAL.left(state)
 }
 
-fn left_by(states: &[(u64, char)], state: u64) -> Left {
-    let known = states.iter().fold(0, |all, (bit, _)| all | bit);
-    // What is not one of the letters says that it was preempted.
-    if state & known == 0 {
-        return Left::Preempted;
-    }
-    let mut letters = states.iter().filter(|(bit, _)| state & bit != 0);
-    match letters.any(|(_, letter)| matches!(letter, 'X' | 'Z' | 'x')) {
-        true => Left::Ended,
-        false => Left::Blocked,
-    }
-}
-
-/// The table that the kernel's own print format has: `{ 0x00000001, "S" }`.
-fn states(print: &str) -> Vec<(u64, char)> {
-    let pair = |piece: &str| {
-        let (bit, rest) = piece.split_once(',')?;
-        let bit = bit.trim();
-        let bit = match bit.strip_prefix("0x") {
-            Some(hex) => u64::from_str_radix(hex, 16).ok()?,
-            None => bit.parse().ok()?,
-        };
-        let letter = rest.trim().strip_prefix('"')?.chars().next()?;
-        (bit != 0 && letter != 'R').then_some((bit, letter))
-    };
-    let found: Vec<_> = print.split('{').skip(1).filter_map(pair).collect();
-    if found.is_empty() {
-        STATES.to_vec()
+/// Those of the kernel that wrote, or the usual ones where it does not tell.
+fn states(print: &str) -> States {
+    let told = States::parse(print);
+    if told.resting == 0 {
+        States::USUAL
     } else {
-        found
+        told
     }
 }
 
 impl Field {
-    /// `TYPE NAME[N];  offset:O;  size:S;  signed:B;`
     fn parse(line: &str) -> Result<Self, String> {
-        let mut parts = line.split(';').map(str::trim);
-        let declared = parts.next().unwrap_or("");
-        let name = declared.rsplit(' ').next().unwrap_or("");
-        let name = name.split('[').next().unwrap_or("").to_owned();
-        let mut number = |key: &str| {
-            let part = parts.next().and_then(|part| part.strip_prefix(key));
-            let value = part.and_then(|part| part.parse::<u16>().ok());
-            value.ok_or_else(|| format!("has field '{name}' without {key}"))
-        };
-        let (offset, size) = (number("offset:")?, number("size:")?);
-        let place = match declared.split(' ').next() {
-            Some("__data_loc") => Place::DataLoc,
-            Some("__rel_loc") => Place::RelDataLoc,
+        let declared = Declared::parse(line);
+        let name = declared.name.to_owned();
+        let without = |key: &str| format!("has field '{name}' without {key}");
+        let place = match declared.kind {
+            "__data_loc" => Place::DataLoc,
+            "__rel_loc" => Place::RelDataLoc,
             _ => Place::Here,
         };
+        let offset = declared.offset.ok_or_else(|| without("offset:"))?;
+        let size = declared.size.ok_or_else(|| without("size:"))?;
         Ok(Self {
             name,
             offset: offset.into(),

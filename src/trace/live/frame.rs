@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::moves::Moves;
 use super::threads::{State, Thread};
-use super::{Live, Scope, Tid};
+use super::{Live, Migrations, Scope, Tid};
 use crate::topology::CpuSet;
 
 /// What is on a CPU.
@@ -47,7 +46,7 @@ pub struct Frame {
     /// Threads that are meant, by number.
     pub threads: Vec<ThreadFrame>,
     /// Their moves between CPUs.
-    pub moves: Moves,
+    pub moves: Migrations,
     /// Cores with several busy CPUs; `None` where no core has several, or the
     /// source tells nothing about it.
     pub sharing: Option<Sharing>,

@@ -128,7 +128,7 @@ fn moves_by_what_they_cross() {
     assert_eq!((moves.smt, moves.core, moves.llc), (1, 1, 1));
     assert_eq!((moves.numa, moves.package, moves.unknown), (0, 2, 0));
     check(thread(&frame, 7).migrations_per_s, 5.0);
-    assert_eq!(live.frame(2000 * MS).moves, Moves::default());
+    assert_eq!(live.frame(2000 * MS).moves, Migrations::default());
 }
 
 #[test]

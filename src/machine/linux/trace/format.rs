@@ -1,10 +1,9 @@
 //! Where the fields of a tracepoint stand, as tracefs tells in its file
-//! `format`.
-//!
-//! Offsets differ between kernels, and between builds of the same one: none is
-//! ever taken from memory. It refuses a format that lacks a field, has it in
+//! `format`. It refuses a format that lacks a field, has it in
 //! another size than a number can have, or does not explain the states that
 //! threads are left in.
+
+use crate::trace::{Declared, States};
 
 /// Longest `format` that is looked at.
 const LONGEST: usize = 64 * 1024;
@@ -15,8 +14,7 @@ pub struct TracepointFormat {
     /// The number by which the kernel names it.
     pub id: u16,
     fields: Vec<(String, Field)>,
-    /// Bits of a left thread's state and the letters that explain them.
-    states: Vec<(u64, String)>,
+    states: States,
 }
 
 /// Where a number stands.
@@ -60,15 +58,15 @@ impl TracepointFormat {
         let text = text.get(..LONGEST).unwrap_or(text);
         let mut id = None;
         let mut fields = Vec::new();
-        let mut states = Vec::new();
+        let mut states = States::parse("");
         for line in text.lines() {
             let line = line.trim();
             if let Some(number) = line.strip_prefix("ID:") {
                 id = number.trim().parse().ok();
             } else if let Some(declared) = line.strip_prefix("field:") {
-                fields.extend(parse_field(declared));
+                fields.extend(field(declared));
             } else if let Some(print) = line.strip_prefix("print fmt:") {
-                states = parse_states(print);
+                states = States::parse(print);
             }
         }
         Ok(Self {
@@ -95,19 +93,12 @@ impl TracepointFormat {
         })
     }
 
-    /// All bits of states in which a thread does not run on, and of those the
-    /// ones of threads that are gone (dead, zombie).
-    pub(in crate::machine::linux) fn left_states(&self) -> Result<(u64, u64), FormatError> {
-        let all = |keep: fn(&str) -> bool| {
-            let kept = self.states.iter().filter(|(_, letter)| keep(letter));
-            kept.fold(0, |bits, (bit, _)| bits | bit)
-        };
-        let resting = all(|letter| letter != "R");
-        let gone = all(|letter| matches!(letter, "X" | "x" | "Z"));
-        if resting == 0 || gone == 0 {
+    /// The states that threads are left in.
+    pub(in crate::machine::linux) const fn left_states(&self) -> Result<States, FormatError> {
+        if self.states.resting == 0 || self.states.gone == 0 {
             return Err(FormatError::NoStates);
         }
-        Ok((resting, gone))
+        Ok(self.states)
     }
 }
 
@@ -132,45 +123,16 @@ impl Field {
     }
 }
 
-/// `pid_t prev_pid; offset:24; size:4; signed:1;`, with tabs between.
-fn parse_field(declared: &str) -> Option<(String, Field)> {
-    let mut parts = declared.split(';').map(str::trim);
-    let name = parts.next()?.rsplit([' ', '\t', '*']).next()?;
-    let name = name.split('[').next()?;
-    let mut field = Field {
-        offset: usize::MAX,
-        size: 0,
-        // Kernels before 2.6.32 do not say; their numbers of threads are.
-        is_signed: true,
+/// A field whose place is told.
+fn field(line: &str) -> Option<(String, Field)> {
+    let declared = Declared::parse(line);
+    let field = Field {
+        offset: declared.offset?.into(),
+        size: declared.size?.into(),
+        // Where it is not told: numbers of threads have one.
+        is_signed: declared.is_signed.unwrap_or(true),
     };
-    for part in parts {
-        if let Some((key, value)) = part.split_once(':') {
-            match key.trim() {
-                "offset" => field.offset = value.trim().parse().ok()?,
-                "size" => field.size = value.trim().parse().ok()?,
-                "signed" => field.is_signed = value.trim() != "0",
-                _ => {}
-            }
-        }
-    }
-    Some((name.to_owned(), field))
-}
-
-/// The pairs `{ 0x01, "S" }` of a state's print format.
-fn parse_states(print: &str) -> Vec<(u64, String)> {
-    let pairs = print.split('{').skip(1).filter_map(|piece| {
-        let (bit, letter) = piece.split_once('}')?.0.split_once(',')?;
-        let letter = letter.trim().strip_prefix('"')?.strip_suffix('"')?;
-        Some((parse_bit(bit.trim())?, letter.to_owned()))
-    });
-    pairs.collect()
-}
-
-fn parse_bit(text: &str) -> Option<u64> {
-    match text.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
-    }
+    Some((declared.name.to_owned(), field))
 }
 
 #[cfg(test)]

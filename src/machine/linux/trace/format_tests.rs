@@ -90,10 +90,9 @@ fn what_is_missing_is_named() {
 #[test]
 fn states_are_explained_by_the_kernel_itself() {
     let states = |text| {
-        TracepointFormat::parse(text)
-            .unwrap()
-            .left_states()
-            .unwrap()
+        let format = TracepointFormat::parse(text).unwrap();
+        let states = format.left_states().unwrap();
+        (states.resting, states.gone)
     };
     assert_eq!(states(SWITCH_6_18), (0xff, 0x30));
     assert_eq!(states(SWITCH_3_10), (0xff, 0x70));

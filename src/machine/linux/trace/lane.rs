@@ -7,7 +7,7 @@
 
 use super::format::{Field, FormatError, TracepointFormat};
 use super::records::PerfRecord;
-use crate::trace::{Event, IDLE, Left, Tid, What};
+use crate::trace::{Event, IDLE, Left, States, Tid, What};
 
 /// How switches are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,10 +34,7 @@ struct SwitchPoint {
     prev: Field,
     state: Field,
     next: Field,
-    /// Bits of states that are no running.
-    resting: u64,
-    /// Bits of states that nobody returns from.
-    gone: u64,
+    states: States,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +58,6 @@ impl Points {
                 target: format.number("target_cpu")?,
             })
         };
-        let (resting, gone) = switch.left_states()?;
         Ok(Self {
             kind: switch.number("common_type")?,
             switch: SwitchPoint {
@@ -69,8 +65,7 @@ impl Points {
                 prev: switch.number("prev_pid")?,
                 state: switch.number("prev_state")?,
                 next: switch.number("next_pid")?,
-                resting,
-                gone,
+                states: switch.left_states()?,
             },
             wakeups: [wake(wakeups[0])?, wake(wakeups[1])?],
         })
@@ -84,7 +79,7 @@ impl Points {
             let state = self.switch.state.read(raw)?.cast_unsigned();
             return Some(What::Switch {
                 prev: tid(self.switch.prev)?,
-                left: self.switch.left(state),
+                left: self.switch.states.left(state),
                 next: tid(self.switch.next)?,
             });
         }
@@ -93,20 +88,6 @@ impl Points {
             thread: tid(wake.thread)?,
             target: u32::try_from(wake.target.read(raw)?).ok()?,
         })
-    }
-}
-
-impl SwitchPoint {
-    /// A state without a bit that rests is "running", or the bit above all
-    /// others by which the kernel marks who was pushed aside.
-    const fn left(&self, state: u64) -> Left {
-        if state & self.gone != 0 {
-            Left::Ended
-        } else if state & self.resting != 0 {
-            Left::Blocked
-        } else {
-            Left::Preempted
-        }
     }
 }
 

@@ -305,6 +305,9 @@ impl Source for PerfSource {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.notes.clone()
+        let late = self.merger.backwards();
+        let late = (late > 0)
+            .then(|| format!("{late} events came too late to be brought into their order."));
+        self.notes.iter().cloned().chain(late).collect()
     }
 }

@@ -11,7 +11,7 @@
 )]
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -58,21 +58,8 @@ pub(super) struct Wish {
 
 /// Opens an event, switched off.
 pub(super) fn open(wish: &Wish) -> io::Result<OwnedFd> {
-    let attributes = attributes(wish);
-    // SAFETY: the structure is as large as its size field says and outlives
-    // the call; the new descriptor is ours alone.
-    unsafe {
-        let fd = libc::syscall(
-            libc::SYS_perf_event_open,
-            &raw const attributes,
-            wish.thread,
-            libc::c_int::try_from(wish.cpu).unwrap_or(libc::c_int::MAX),
-            -1,
-            libc::c_ulong::from(perf::PERF_FLAG_FD_CLOEXEC),
-        );
-        let fd = sys::check(libc::c_int::try_from(fd).unwrap_or(-1))?;
-        Ok(OwnedFd::from_raw_fd(fd))
-    }
+    let cpu = libc::c_int::try_from(wish.cpu).unwrap_or(libc::c_int::MAX);
+    sys::perf_event(&attributes(wish), wish.thread, cpu)
 }
 
 fn attributes(wish: &Wish) -> perf::perf_event_attr {

@@ -26,11 +26,7 @@ pub(super) fn sentence(name: &str, figures: &TraceFigures) -> String {
 
 /// `migrated 412 times, 20 of them across LLCs, 3 across packages`.
 fn moved(moves: &MigrationCounts) -> String {
-    let far = [
-        (moves.llc, "across LLCs"),
-        (moves.numa, "across NUMA nodes"),
-        (moves.package, "across packages"),
-    ];
+    let [_, _, far @ ..] = moves.crossings();
     let mut far: Vec<String> = far
         .iter()
         .filter(|(times, _)| *times > 0)

@@ -1,10 +1,10 @@
 //! Counts of moves between CPUs by what they crossed.
 
-use crate::trace::Crossed;
+use super::Crossed;
 
-/// How many moves crossed what.
+/// Moves between CPUs by the outermost boundary crossed; each is counted once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Moves {
+pub struct Migrations {
     /// To an SMT sibling.
     pub smt: u64,
     /// To another core of the same last-level cache.
@@ -19,8 +19,9 @@ pub struct Moves {
     pub unknown: u64,
 }
 
-impl Moves {
-    pub(super) const fn count(&mut self, crossed: Crossed, moves: u64) {
+impl Migrations {
+    /// Counts so many moves.
+    pub const fn add(&mut self, crossed: Crossed, moves: u64) {
         let place = match crossed {
             Crossed::Smt => &mut self.smt,
             Crossed::Core => &mut self.core,
@@ -30,5 +31,21 @@ impl Moves {
             Crossed::Unknown => &mut self.unknown,
         };
         *place = place.saturating_add(moves);
+    }
+
+    /// Adds those of another.
+    pub const fn merge(&mut self, other: &Self) {
+        self.add(Crossed::Smt, other.smt);
+        self.add(Crossed::Core, other.core);
+        self.add(Crossed::Llc, other.llc);
+        self.add(Crossed::Numa, other.numa);
+        self.add(Crossed::Package, other.package);
+        self.add(Crossed::Unknown, other.unknown);
+    }
+
+    /// All moves.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.smt + self.core + self.llc + self.numa + self.package + self.unknown
     }
 }
