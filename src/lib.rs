@@ -6,7 +6,8 @@
 //! test reads the source to make sure:
 //!
 //! ```text
-//! Core   topology workload stats placement trace spin record   no I/O, no clock
+//! Core   topology workload stats placement trace code spin profile record
+//!                                                          no I/O, no clock
 //! Edge   machine   store                                  the host, the disk
 //! Study  study                                            experiments
 //! Faces  report    cli                                    what people see
@@ -24,9 +25,11 @@
 )]
 
 pub mod cli;
+pub mod code;
 pub mod kernels;
 pub mod machine;
 pub mod placement;
+pub mod profile;
 pub mod record;
 pub mod report;
 pub mod spin;

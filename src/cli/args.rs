@@ -5,6 +5,8 @@
 //! shares; what needs the machine is resolved later.
 
 mod kernels;
+mod profile;
+mod spin;
 mod stored;
 mod topology;
 mod trace;
@@ -15,6 +17,11 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(super) use kernels::{BenchArgs, KernelArgs, RecipesArgs, ReproduceArgs, SplitChoice, Suite};
+pub(super) use profile::ProfileArgs;
+pub(super) use spin::{
+    SpinAction, SpinAdviseArgs, SpinArgs, SpinAttachArgs, SpinPauseArgs, SpinPredictArgs,
+    SpinReplayArgs, SpinScanArgs,
+};
 pub(super) use stored::{ExportArgs, HistoryArgs, ShowArgs};
 pub(super) use topology::{TopologyAction, TopologyArgs};
 pub(super) use trace::{TopArgs, TopSort, TraceAction, TraceArgs, TraceFiles, TraceImportArgs};
@@ -145,6 +152,10 @@ is changed.")]
     Trace(Box<TraceArgs>),
     /// Watch threads on CPUs, live
     Top(TopArgs),
+    /// Find out whether spinning eats time: the spin-wait laboratory
+    Spin(Box<SpinArgs>),
+    /// Find out where CPU time goes, down to the instruction, and what changed
+    Profile(Box<ProfileArgs>),
     /// Compare the default with itself: this machine's noise floor
     Aa(Box<AaArgs>),
     /// Measure built-in workloads over threads and placements: scaling, SMT

@@ -13,9 +13,11 @@ mod history;
 mod host;
 mod kernel;
 mod plan;
+mod profile;
 mod progress;
 mod recipes;
 mod reproduce;
+mod spin;
 mod terminal;
 mod top;
 mod topology;
@@ -104,6 +106,8 @@ fn dispatch(cli: Cli, terminal: &Terminal) -> anyhow::Result<Exit> {
         Command::Run(args) => host::run(global, &args, terminal),
         Command::Compare(args) => compare::compare(global, &args, terminal),
         Command::Trace(args) => trace::trace(global, &args, terminal),
+        Command::Spin(args) => spin::spin(global, &args, terminal),
+        Command::Profile(args) => profile::profile(global, &args, terminal),
         Command::Top(args) => top::top(global, &args, terminal),
         Command::Aa(args) => compare::aa(global, &args, terminal),
         Command::Bench(args) => bench::bench(global, &args, terminal),

@@ -7,6 +7,7 @@
 
 pub mod linux;
 pub mod probe;
+pub mod sample;
 pub mod sim;
 pub mod trace;
 
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use probe::{Batches, Port, Probe, Stream};
+pub use sample::{SampleOrder, Sampled};
 pub use trace::{Listener, Subject, TierCost, TraceOrder, Traced};
 
 use crate::placement::MemoryBinding;
@@ -105,6 +107,15 @@ pub trait Machine {
         tiers: &[Tier],
         time: Duration,
     ) -> Result<Vec<TierCost>, MachineError>;
+
+    /// Samples where a command's or process's CPU time goes.
+    ///
+    /// # Errors
+    /// [`MachineError`] where the event asked for cannot be had, the process is
+    /// gone, the command cannot be started, code is not executed (a simulated
+    /// machine), or the user interrupts a command. A process that ends, or that
+    /// the user no longer wants to watch, ends the sampling without an error.
+    fn sample(&mut self, order: &SampleOrder<'_>) -> Result<Sampled, MachineError>;
 }
 
 /// What becomes of the command's output.

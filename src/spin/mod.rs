@@ -6,6 +6,9 @@
 //! gap*). With the latency of PAUSE both are times. Nothing here executes
 //! anything.
 
+pub mod algorithm;
+pub mod loops;
+
 use std::time::Duration;
 
 /// An algorithm that repeats rounds of growing length, looking at the lock only

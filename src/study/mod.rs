@@ -5,5 +5,7 @@ pub mod compare;
 pub mod doctor;
 pub mod noise;
 pub mod probe;
+pub mod profile;
 pub mod reproduce;
+pub mod spin;
 pub mod trace;

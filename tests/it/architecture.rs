@@ -7,16 +7,27 @@ use std::path::{Path, PathBuf};
 use crate::support::root;
 
 /// What each module may use of the others.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("topology", &[]),
     ("workload", &[]),
     ("stats", &[]),
     ("placement", &["topology"]),
     ("trace", &["topology"]),
-    ("spin", &[]),
+    ("code", &[]),
+    ("spin", &["code"]),
+    ("profile", &["code"]),
     (
         "record",
-        &["topology", "workload", "stats", "placement", "trace"],
+        &[
+            "topology",
+            "workload",
+            "stats",
+            "placement",
+            "trace",
+            "code",
+            "spin",
+            "profile",
+        ],
     ),
     ("kernels", &[]),
     (
@@ -27,6 +38,9 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "stats",
             "placement",
             "trace",
+            "code",
+            "spin",
+            "profile",
             "kernels",
         ],
     ),
@@ -39,7 +53,9 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "stats",
             "placement",
             "trace",
+            "code",
             "spin",
+            "profile",
             "record",
             "machine",
             "kernels",
@@ -53,6 +69,9 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "stats",
             "placement",
             "trace",
+            "code",
+            "spin",
+            "profile",
             "record",
         ],
     ),
@@ -64,6 +83,9 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "stats",
             "placement",
             "trace",
+            "code",
+            "spin",
+            "profile",
             "record",
             "kernels",
             "machine",
@@ -75,13 +97,15 @@ const ARROWS: [(&str, &[&str]); 13] = [
 ];
 
 /// Modules that must not touch the world, and what would.
-const CORE: [&str; 8] = [
+const CORE: [&str; 10] = [
     "topology",
     "workload",
     "stats",
     "placement",
     "trace",
+    "code",
     "spin",
+    "profile",
     "record",
     "report",
 ];

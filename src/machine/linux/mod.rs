@@ -13,6 +13,7 @@ mod output;
 mod pins;
 mod probe;
 mod run;
+mod sample;
 mod scratch;
 mod spawn;
 mod start;
@@ -46,8 +47,8 @@ use supervise::Alone;
 use usage::{Meter, OwnPeak, Throttle};
 
 use super::{
-    Batches, End, Listener, Machine, MachineError, Output, Probe, Request, Run, TierCost,
-    TraceOrder, Traced, Usage,
+    Batches, End, Listener, Machine, MachineError, Output, Probe, Request, Run, SampleOrder,
+    Sampled, TierCost, TraceOrder, Traced, Usage,
 };
 use crate::placement::MemoryBinding;
 use crate::topology::{CpuSet, Topology, Warning};
@@ -320,6 +321,10 @@ impl Machine for LinuxMachine {
         time: Duration,
     ) -> Result<Vec<TierCost>, MachineError> {
         trace::measure(tiers, time, || self.take_pending_interrupt())
+    }
+
+    fn sample(&mut self, order: &SampleOrder<'_>) -> Result<Sampled, MachineError> {
+        self.sample_order(order)
     }
 }
 

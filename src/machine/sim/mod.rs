@@ -30,8 +30,8 @@ use wiring::Probing;
 use workload::SimWorkload;
 
 use super::{
-    Batches, End, Listener, Machine, MachineError, Output, Probe, Request, Run, TierCost,
-    TraceOrder, Traced, Usage,
+    Batches, End, Listener, Machine, MachineError, Output, Probe, Request, Run, SampleOrder,
+    Sampled, TierCost, TraceOrder, Traced, Usage,
 };
 use crate::topology::{CpuSet, Topology, Warning};
 use crate::trace::{Availability, Tid, Tier};
@@ -328,6 +328,14 @@ impl Machine for SimulatedMachine {
         _time: Duration,
     ) -> Result<Vec<TierCost>, MachineError> {
         Ok(Vec::new())
+    }
+
+    fn sample(&mut self, _order: &SampleOrder<'_>) -> Result<Sampled, MachineError> {
+        Err(MachineError::System {
+            action: "sampling".to_owned(),
+            reason: "a simulated machine executes no instructions; it needs --machine local"
+                .to_owned(),
+        })
     }
 }
 

@@ -1,0 +1,7 @@
+//! Arguments of `pinwise profile`.
+
+use clap::Args;
+
+/// `pinwise profile`
+#[derive(Debug, Args)]
+pub struct ProfileArgs {}

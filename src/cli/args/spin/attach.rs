@@ -1,0 +1,7 @@
+//! Arguments of `pinwise spin attach`.
+
+use clap::Args;
+
+/// `pinwise spin attach`
+#[derive(Debug, Args)]
+pub struct SpinAttachArgs {}

@@ -1,0 +1,46 @@
+//! Arguments of the spin-wait laboratory: `pinwise spin …`.
+
+mod advise;
+mod attach;
+mod pause;
+mod predict;
+mod replay;
+mod scan;
+
+use clap::{Args, Subcommand};
+
+pub(in crate::cli) use advise::SpinAdviseArgs;
+pub(in crate::cli) use attach::SpinAttachArgs;
+pub(in crate::cli) use pause::SpinPauseArgs;
+pub(in crate::cli) use predict::SpinPredictArgs;
+pub(in crate::cli) use replay::SpinReplayArgs;
+pub(in crate::cli) use scan::SpinScanArgs;
+
+/// `pinwise spin`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pinwise spin pause --check
+  pinwise spin predict --algorithm netfx_awarelock --from broadwell --to skylake-sp
+  pinwise spin attach -- ./prog")]
+pub struct SpinArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: SpinAction,
+}
+
+/// The laboratory's instruments.
+#[derive(Debug, Subcommand)]
+pub enum SpinAction {
+    /// Measure what PAUSE and its like cost, and where that stands
+    Pause(SpinPauseArgs),
+    /// Predict how long known algorithms spin, here or on another chip
+    Predict(SpinPredictArgs),
+    /// Run an algorithm for real and hold it against its prediction
+    Replay(SpinReplayArgs),
+    /// Find out whether a program spins, where, and by which algorithm
+    Attach(SpinAttachArgs),
+    /// Suggest values for the spin settings of known runtimes
+    Advise(SpinAdviseArgs),
+    /// List the loops with PAUSE in a binary
+    Scan(SpinScanArgs),
+}

@@ -1,0 +1,7 @@
+//! Arguments of `pinwise spin predict`.
+
+use clap::Args;
+
+/// `pinwise spin predict`
+#[derive(Debug, Args)]
+pub struct SpinPredictArgs {}

@@ -1,0 +1,7 @@
+//! Arguments of `pinwise spin replay`.
+
+use clap::Args;
+
+/// `pinwise spin replay`
+#[derive(Debug, Args)]
+pub struct SpinReplayArgs {}

@@ -1,0 +1,75 @@
+//! Machine code as a value: bytes at an address, and the instructions in them.
+//!
+//! Pure: bytes come from a file or from a process, text and properties go out.
+//! Nothing here runs anything or opens a file.
+
+mod decode;
+
+pub use decode::{Flow, Instruction, decode_one, disassemble};
+
+/// An instruction set that can be decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Arch {
+    /// x86 in 64-bit mode.
+    X86_64,
+    /// arm64.
+    Aarch64,
+}
+
+impl Arch {
+    /// That of this program; `None` where it cannot be decoded.
+    #[must_use]
+    pub const fn here() -> Option<Self> {
+        if cfg!(target_arch = "x86_64") {
+            Some(Self::X86_64)
+        } else if cfg!(target_arch = "aarch64") {
+            Some(Self::Aarch64)
+        } else {
+            None
+        }
+    }
+
+    /// As records have it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::X86_64 => "x86_64",
+            Self::Aarch64 => "aarch64",
+        }
+    }
+}
+
+/// A stretch of code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Code {
+    /// How it is decoded.
+    pub arch: Arch,
+    /// Address of the first byte.
+    pub start: u64,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl Code {
+    /// The first address after it.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.start.saturating_add(self.bytes.len() as u64)
+    }
+
+    /// Is the address within?
+    #[must_use]
+    pub fn holds(&self, address: u64) -> bool {
+        (self.start..self.end()).contains(&address)
+    }
+
+    /// The bytes from an address on; empty outside.
+    #[must_use]
+    pub fn from(&self, address: u64) -> &[u8] {
+        let skipped = address.checked_sub(self.start);
+        let skipped = skipped.and_then(|skipped| usize::try_from(skipped).ok());
+        skipped
+            .and_then(|skipped| self.bytes.get(skipped..))
+            .unwrap_or_default()
+    }
+}

@@ -1,0 +1,145 @@
+//! Where CPU time goes: samples of instruction pointers with their stacks, as a
+//! value.
+//!
+//! A machine makes [`Samples`]; everything that is made of them (functions, hot
+//! instructions, differences, flame graphs, spinning) is computed from this
+//! value alone. Nothing here touches a process.
+
+use crate::code::Code;
+
+/// What made the samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Event {
+    /// Core cycles of the performance-monitoring unit.
+    Cycles,
+    /// The kernel's clock of CPU time.
+    CpuClock,
+    /// Looks at `/proc`: which function nobody can tell, CPU time per thread
+    /// only.
+    Proc,
+}
+
+impl Event {
+    /// As records have it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cycles => "cycles",
+            Self::CpuClock => "cpu-clock",
+            Self::Proc => "proc",
+        }
+    }
+}
+
+/// A thread that was sampled.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Thread {
+    /// Its process.
+    pub pid: i32,
+    /// Its number.
+    pub tid: i32,
+    /// Its name, as last seen.
+    pub name: String,
+    /// CPU time while sampled, s, where the kernel told.
+    pub cpu_s: Option<f64>,
+}
+
+/// A file that code was mapped from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Module {
+    /// Its path; `[vdso]`, `[kernel]` and `//anon` (code made at run time) are
+    /// none.
+    pub path: String,
+}
+
+/// A name for an address.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Symbol {
+    /// Demangled.
+    pub name: String,
+    /// Bytes from its beginning.
+    pub offset: u64,
+    /// `file:line`, where debug information tells.
+    pub source: Option<String>,
+}
+
+/// An address that was executed, in one process.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// The process; −1 in the kernel.
+    pub pid: i32,
+    /// Address in the process.
+    pub address: u64,
+    /// In the kernel?
+    pub is_kernel: bool,
+    /// Index into [`Samples::modules`].
+    pub module: Option<usize>,
+    /// Address as the file's own symbol table and disassemblers have it.
+    pub file_address: Option<u64>,
+    /// Its name, where there is one.
+    pub symbol: Option<Symbol>,
+}
+
+/// How often a thread was seen with this stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stack {
+    /// Index into [`Samples::threads`].
+    pub thread: usize,
+    /// Indices into [`Samples::frames`], innermost first; never empty. All but
+    /// the first (of user and of kernel mode) are return addresses.
+    pub frames: Vec<usize>,
+    /// Samples.
+    pub count: u64,
+    /// CPU time that they stand for, ns.
+    pub weight_ns: u64,
+}
+
+/// Samples of a program or process.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Samples {
+    /// What made them.
+    pub event: Event,
+    /// How often a thread was sampled, per second of its CPU time.
+    pub hz: u32,
+    /// How long was sampled, s.
+    pub wall_s: f64,
+    /// Who.
+    pub threads: Vec<Thread>,
+    /// From where code came.
+    pub modules: Vec<Module>,
+    /// What was executed.
+    pub frames: Vec<Frame>,
+    /// How often.
+    pub stacks: Vec<Stack>,
+    /// Code around sampled addresses, by process, sorted and without overlap.
+    pub code: Vec<(i32, Code)>,
+    /// Samples that the kernel had to drop.
+    pub lost: u64,
+    /// Does it tell what the kernel did, too?
+    pub has_kernel: bool,
+}
+
+impl Samples {
+    /// Samples of the program, all stacks together.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.stacks.iter().map(|stack| stack.count).sum()
+    }
+
+    /// CPU time that they stand for, s.
+    #[must_use]
+    pub fn total_s(&self) -> f64 {
+        let ns: u64 = self.stacks.iter().map(|stack| stack.weight_ns).sum();
+        ns as f64 * 1e-9
+    }
+
+    /// The code that holds an address of a process.
+    #[must_use]
+    pub fn code_at(&self, pid: i32, address: u64) -> Option<&Code> {
+        let after = self
+            .code
+            .partition_point(|(of, code)| (*of, code.start) <= (pid, address));
+        let (of, code) = self.code.get(after.checked_sub(1)?)?;
+        (*of == pid && code.holds(address)).then_some(code)
+    }
+}

@@ -1,0 +1,1 @@
+//! Where CPU time went, and what changed.

@@ -1,0 +1,1 @@
+//! What the spin-wait laboratory finds.

@@ -1,0 +1,1 @@
+//! Profiles of commands and processes as records.
