@@ -192,10 +192,13 @@ impl Grid {
     fn filled(self, columns: usize, largest: usize) -> Option<Self> {
         let inner = columns.checked_sub(self.label)?;
         let across = ((inner + GAP) / (self.block() + GAP)).min(largest);
+        if across == 0 {
+            return None;
+        }
         let grid = Self { across, ..self };
         let is_whole = across == largest;
         let abreast = (columns + GROUP_GAP) / (grid.group() + GROUP_GAP);
-        (across > 0).then_some(Self {
+        Some(Self {
             abreast: if is_whole { abreast.max(1) } else { 1 },
             ..grid
         })
