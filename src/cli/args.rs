@@ -6,6 +6,7 @@
 
 mod kernels;
 mod profile;
+mod sampling;
 mod spin;
 mod stored;
 mod topology;

@@ -7,8 +7,8 @@ use super::args::{Format, Global, HistoryArgs, ShowArgs};
 use super::terminal::Terminal;
 use super::{Exit, open_store};
 use crate::record::{
-    BENCH_SCHEMA, Bench, REPRODUCTION_SCHEMA, Reproduction, TOPOLOGY_SCHEMA, TRACE_SCHEMA,
-    TraceRecord,
+    BENCH_SCHEMA, Bench, REPRODUCTION_SCHEMA, Reproduction, SPIN_ATTACH_SCHEMA, SpinAttachRecord,
+    TOPOLOGY_SCHEMA, TRACE_SCHEMA, TraceRecord,
 };
 use crate::report::{self, Line};
 use crate::store::Store;
@@ -71,6 +71,10 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
     if stored.is_of(REPRODUCTION_SCHEMA) {
         let record: Reproduction = stored.kept(REPRODUCTION_SCHEMA)?;
         return print(&record, terminal, |r| report::reproduction(r, palette));
+    }
+    if stored.is_of(SPIN_ATTACH_SCHEMA) {
+        let record: SpinAttachRecord = stored.kept(SPIN_ATTACH_SCHEMA)?;
+        return print(&record, terminal, |r| report::spin_attach(r, palette));
     }
     if stored.is_of(TRACE_SCHEMA) {
         let record: TraceRecord = stored.kept(TRACE_SCHEMA)?;

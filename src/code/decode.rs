@@ -1,6 +1,9 @@
-//! Single instructions: what they are called, where they go, what they touch.
+//! Single instructions as they are read: what they are called and where they
+//! lead. What they do to memory and registers is `operation`'s.
 
-use super::{Arch, Code};
+use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
+
+use super::{Arch, Code, aarch64, x86};
 
 /// Where an instruction leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +31,8 @@ pub struct Instruction {
     pub address: u64,
     /// Bytes.
     pub length: usize,
-    /// As an assembler would have it, Intel's order of operands on x86.
+    /// As an assembler would have it, Intel's order of operands on x86; targets
+    /// of calls and jumps are absolute.
     pub text: String,
     /// Where it leads.
     pub flow: Flow,
@@ -40,14 +44,77 @@ pub struct Instruction {
 /// there is none.
 #[must_use]
 pub fn decode_one(code: &Code, address: u64) -> Option<Instruction> {
-    let _ = (code, address, Arch::X86_64);
-    None
+    Reader::new(code.arch).read(code.from(address), address)
 }
 
 /// All instructions from `from` up to `to`, which begins an instruction. Bytes
 /// that are none are skipped one (arm64: four) at a time.
 #[must_use]
 pub fn disassemble(code: &Code, from: u64, to: u64) -> Vec<Instruction> {
-    let _ = (code, from, to);
-    Vec::new()
+    let mut reader = Reader::new(code.arch);
+    let mut found = Vec::new();
+    let mut address = from.max(code.start);
+    while address < to.min(code.end()) {
+        let next = reader.read(code.from(address), address);
+        let length = next.as_ref().map_or(code.arch.step(), |one| one.length);
+        found.extend(next);
+        address = address.saturating_add(length as u64);
+    }
+    found
+}
+
+/// What is reused from one instruction to the next.
+struct Reader {
+    arch: Arch,
+    formatter: IntelFormatter,
+}
+
+impl Reader {
+    fn new(arch: Arch) -> Self {
+        let mut formatter = IntelFormatter::new();
+        let options = formatter.options_mut();
+        options.set_hex_prefix("0x");
+        options.set_hex_suffix("");
+        options.set_uppercase_hex(false);
+        options.set_branch_leading_zeros(false);
+        options.set_show_branch_size(false);
+        options.set_space_after_operand_separator(true);
+        Self { arch, formatter }
+    }
+
+    fn read(&mut self, bytes: &[u8], address: u64) -> Option<Instruction> {
+        match self.arch {
+            Arch::X86_64 => self.read_x86(bytes, address),
+            Arch::Aarch64 => read_aarch64(bytes, address),
+        }
+    }
+
+    fn read_x86(&mut self, bytes: &[u8], address: u64) -> Option<Instruction> {
+        let bytes = &bytes[..bytes.len().min(x86::LONGEST)];
+        let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
+        let one = (decoder.can_decode()).then(|| decoder.decode())?;
+        if one.is_invalid() {
+            return None;
+        }
+        let mut text = String::new();
+        self.formatter.format(&one, &mut text);
+        Some(Instruction {
+            address,
+            length: one.len(),
+            text,
+            flow: x86::flow(&one),
+            is_hint: x86::is_hint(&one),
+        })
+    }
+}
+
+fn read_aarch64(bytes: &[u8], address: u64) -> Option<Instruction> {
+    let word = aarch64::word(bytes)?;
+    Some(Instruction {
+        address,
+        length: aarch64::LENGTH,
+        text: aarch64::text(word, address)?,
+        flow: aarch64::flow(word, address),
+        is_hint: aarch64::is_hint(word),
+    })
 }

@@ -3,9 +3,17 @@
 //! Pure: bytes come from a file or from a process, text and properties go out.
 //! Nothing here runs anything or opens a file.
 
+mod aarch64;
 mod decode;
+pub mod elf;
+mod operation;
+mod x86;
 
 pub use decode::{Flow, Instruction, decode_one, disassemble};
+pub use operation::{
+    Access, Condition, Operand, Operation, Owner, Place, Question, Registers, Step, Verb,
+    operation_at,
+};
 
 /// An instruction set that can be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,6 +43,14 @@ impl Arch {
         match self {
             Self::X86_64 => "x86_64",
             Self::Aarch64 => "aarch64",
+        }
+    }
+
+    /// Bytes after which to look for an instruction where there was none.
+    const fn step(self) -> usize {
+        match self {
+            Self::X86_64 => 1,
+            Self::Aarch64 => aarch64::LENGTH,
         }
     }
 }
@@ -73,3 +89,6 @@ impl Code {
             .unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod decode_tests;

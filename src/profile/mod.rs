@@ -94,6 +94,26 @@ pub struct Stack {
     pub weight_ns: u64,
 }
 
+/// Two samples of a thread, one right after the other and near each other in
+/// the code: how far counters in registers went meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// Where it was, an index into [`Samples::frames`].
+    pub from: usize,
+    /// Where it was then, likewise.
+    pub to: usize,
+    /// Time between the two, ns; includes time that it did not run.
+    pub ns: u64,
+    /// Change of each general register, in the order of [`REGISTERS`].
+    pub changes: Vec<i64>,
+}
+
+/// Names of the registers of [`Step::changes`] on x86-64, as in disassembly.
+pub const REGISTERS: [&str; 16] = [
+    "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",
+    "r14", "r15",
+];
+
 /// Samples of a program or process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Samples {
@@ -113,6 +133,9 @@ pub struct Samples {
     pub stacks: Vec<Stack>,
     /// Code around sampled addresses, by process, sorted and without overlap.
     pub code: Vec<(i32, Code)>,
+    /// Neighbouring samples, where registers were sampled; a part of them on
+    /// long runs.
+    pub steps: Vec<Step>,
     /// Samples that the kernel had to drop.
     pub lost: u64,
     /// Does it tell what the kernel did, too?

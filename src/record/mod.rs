@@ -43,6 +43,9 @@ pub use reproduction::{
     ClaimCounts, ClaimRecord, ClaimVerdict, ExperimentRecord, REPRODUCTION_SCHEMA, ReportRecord,
     Reproduction,
 };
+pub use spin::{
+    SPIN_ATTACH_SCHEMA, SpinAttachRecord, SpinCaller, SpinMatch, SpinPlace, SpinShares, SpinThread,
+};
 pub use top::{Busiest, MoveRates, TOP_SCHEMA, TopCpu, TopRecord, TopSharing, TopThread, UsedCpu};
 pub use topology::{
     CacheRecord, CountsRecord, CpuRecord, KindRecord, MachineRecord, NodeRecord, QuotaRecord,

@@ -41,6 +41,7 @@ pub use kernel::{KernelRow, kernel, kernels};
 pub use placement::explain;
 pub use recipes::recipes;
 pub use reproduction::{ReportRow, reports, reproduction};
+pub use spin::spin_attach;
 pub use style::{Palette, visible};
 pub use svg::topology_svg;
 pub use topology::topology;

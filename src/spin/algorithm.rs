@@ -17,6 +17,16 @@ pub enum Unit {
         /// Most between two looks, ns.
         most_ns: f64,
     },
+    /// Runs of hints of two lengths: the program finds out at its start whether a
+    /// hint is a long one.
+    Graded {
+        /// Long is what takes longer than this, ns.
+        above_ns: f64,
+        /// Hints of a unit where they are short.
+        short: u64,
+        /// Hints of a unit where they are long.
+        long: u64,
+    },
     /// Time by the clock; hints fill it.
     Clock,
     /// Looks only: loads without hints.
@@ -32,6 +42,9 @@ pub enum Growth {
     Constant,
     /// Each so many times the one before, up to the cap.
     Times(u64),
+    /// Likewise, and anything from nothing to one unit less than as much again
+    /// on top, drawn anew each time.
+    Jittered(u64),
     /// The square of the number of the run, from 0.
     Square,
     /// Drawn anew each time, up to the cap, evenly.
@@ -83,6 +96,18 @@ pub enum Course {
         /// No run is longer.
         cap: u64,
     },
+    /// Runs from `first`, growing to `cap` at most, while all of them together
+    /// stay below `below`.
+    Budgeted {
+        /// The sum stays below this.
+        below: u64,
+        /// The first run.
+        first: u64,
+        /// How runs grow.
+        growth: Growth,
+        /// No run is longer, but for what is drawn on top.
+        cap: u64,
+    },
     /// For so long, looking all the time.
     Timed {
         /// ns.
@@ -130,6 +155,10 @@ pub struct Algorithm {
     pub unit: Unit,
     /// How it goes.
     pub course: Course,
+    /// How it goes at its longest, where it adapts to how well it went before.
+    pub longest: Option<Course>,
+    /// With fewer CPUs it does not spin at all.
+    pub least_cpus: u64,
     /// What follows in the end, as `futex` or `sched_yield`.
     pub then: &'static str,
     /// How to change it.
@@ -140,6 +169,15 @@ pub struct Algorithm {
     pub evidence: Evidence,
     /// What else; empty for nothing.
     pub note: &'static str,
+}
+
+/// Which of the waits of an algorithm that draws or adapts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Case {
+    /// Draws at their mean, what adapts where it begins.
+    Typical,
+    /// The longest that can be.
+    Longest,
 }
 
 /// A machine as far as a waiter is concerned.

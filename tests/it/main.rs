@@ -24,6 +24,7 @@ mod machines;
 mod measure;
 mod method;
 mod replay;
+mod spin_attach;
 mod support;
 mod top;
 mod trace_files;

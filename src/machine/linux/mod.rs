@@ -12,6 +12,7 @@ mod hypervisor;
 mod output;
 mod pins;
 mod probe;
+mod ring;
 mod run;
 mod sample;
 mod scratch;
@@ -33,6 +34,10 @@ pub use capture::{CaptureReadError, capture_folder, capture_host};
 pub use host::{HostFacts, read_host_facts};
 pub use pins::{PinError, Pins, thread_settings};
 pub use probe::available_memory_bytes;
+pub use sample::{
+    Chain as SampleChain, Record as SampleRecord, Records as SampleRecords,
+    Registers as SampleRegisters,
+};
 pub use scratch::{Scratch, find_program};
 pub use start::execute;
 pub use trace::{FormatError, PerfRecord, PerfRecords, RecordLayout, TracepointFormat};

@@ -98,6 +98,24 @@ pub(super) fn monotonic() -> Duration {
     clock(libc::CLOCK_MONOTONIC)
 }
 
+/// Reads memory of a process; `None` where it is not there or not permitted.
+/// What lies behind the mapping is left out.
+pub(super) fn read_memory(pid: libc::pid_t, address: u64, buffer: &mut [u8]) -> Option<usize> {
+    let local = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: buffer.len(),
+    };
+    let remote = libc::iovec {
+        iov_base: usize::try_from(address).ok()? as *mut libc::c_void,
+        iov_len: buffer.len(),
+    };
+    // SAFETY: the kernel writes at most `iov_len` bytes into the buffer, and
+    // only reads at the other process's address, which it checks.
+    let length =
+        unsafe { libc::process_vm_readv(pid, &raw const local, 1, &raw const remote, 1, 0) };
+    usize::try_from(length).ok().filter(|&length| length > 0)
+}
+
 /// CPU time of the calling thread so far.
 pub(super) fn thread_cpu_time() -> Duration {
     clock(libc::CLOCK_THREAD_CPUTIME_ID)

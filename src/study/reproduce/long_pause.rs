@@ -8,7 +8,9 @@ use super::claim::{Claim, Found, Judge, experiment};
 use super::{Here, Simulation};
 use crate::machine::{Machine, Probe};
 use crate::record::{ClaimRecord, ExperimentRecord};
-use crate::spin::{CORECLR_MONITOR_SPIN, NETFX_AWARELOCK, ProducerConsumer};
+use crate::spin::ProducerConsumer;
+use crate::spin::algorithm::{Algorithm, Case, Setting, Wait};
+use crate::spin::table::{CORECLR_MONITOR, NETFX_AWARELOCK};
 use crate::stats::describe::quantile;
 
 pub(super) const MACHINE: &str = include_str!("../../../field-reports/long-pause.toml");
@@ -47,7 +49,7 @@ pub(super) fn simulated(simulation: &mut Simulation<'_>) -> Result<Vec<Experimen
         experiment(
             "spin-old-new",
             "the old spin and the repaired one, same machine",
-            new_spin(),
+            new_spin(pause_ns),
         ),
         experiment(
             "profile-diff",
@@ -102,8 +104,7 @@ fn latencies(pause_ns: f64) -> Vec<ClaimRecord> {
 
 fn budgets() -> Vec<ClaimRecord> {
     let total_ms = |cpus: u64, cycles: f64| {
-        let pauses = NETFX_AWARELOCK.total_pauses(cpus) as f64;
-        Found::exactly(pauses * cycles / CLOCK_GHZ * 1e-6)
+        Found::exactly(total_pauses(cpus) as f64 * cycles / CLOCK_GHZ * 1e-6)
     };
     let holder_ms = 1000.0;
     let spun_in_full = (1..48)
@@ -125,8 +126,8 @@ fn budgets() -> Vec<ClaimRecord> {
 }
 
 fn gaps(pause_ns: f64) -> Vec<ClaimRecord> {
-    let gap = NETFX_AWARELOCK.blind_gap_pauses(24) as f64;
-    let ms = gap * pause_ns * 1e-6;
+    let gap = wait(&NETFX_AWARELOCK, 24, pause_ns).blind_gap(pause_ns);
+    let ms = gap.as_secs_f64() * 1e3;
     vec![
         Claim::new(
             "worst late wake-up, from the last round's length",
@@ -150,10 +151,27 @@ fn experiment_of(delay_ms: u64) -> ProducerConsumer {
     }
 }
 
+/// An algorithm's wait; none of those named here is unknown.
+fn wait(algorithm: &Algorithm, cpus: u64, hint_ns: f64) -> Wait {
+    let setting = Setting { cpus, hint_ns };
+    let wait = algorithm.wait(&setting, Case::Typical);
+    wait.unwrap_or(Wait {
+        runs: Vec::new(),
+        is_endless: false,
+    })
+}
+
+/// PAUSEs of the report's algorithm before it parks.
+fn total_pauses(cpus: u64) -> u64 {
+    let wait = wait(&NETFX_AWARELOCK, cpus, 1.0);
+    wait.total_hints().unwrap_or_default()
+}
+
 fn old_spin(pause_ns: f64) -> Vec<ClaimRecord> {
+    let wait = wait(&NETFX_AWARELOCK, 24, pause_ns);
     DELAYS
         .map(|delay| {
-            let time = experiment_of(delay).spinning(&NETFX_AWARELOCK, 24, pause_ns);
+            let time = experiment_of(delay).spinning(&wait, pause_ns);
             let found = Found::exactly(time.as_secs_f64());
             let claim = format!("a sender every {delay} ms");
             if delay <= 2 {
@@ -167,10 +185,12 @@ fn old_spin(pause_ns: f64) -> Vec<ClaimRecord> {
         .collect()
 }
 
-fn new_spin() -> Vec<ClaimRecord> {
+fn new_spin(pause_ns: f64) -> Vec<ClaimRecord> {
+    let spin = wait(&CORECLR_MONITOR, 24, pause_ns).total(pause_ns);
+    let spin = spin.unwrap_or_default();
     DELAYS
         .map(|delay| {
-            let time = experiment_of(delay).parking(CORECLR_MONITOR_SPIN, WAKE);
+            let time = experiment_of(delay).parking(spin, WAKE);
             Claim::new(
                 format!("repaired, a sender every {delay} ms"),
                 "about 1.2 s",
@@ -203,8 +223,8 @@ pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
             )),
         }
     };
-    let total = NETFX_AWARELOCK.total_pauses(cpus);
-    let gap = NETFX_AWARELOCK.blind_gap_pauses(cpus);
+    let total = total_pauses(cpus);
+    let gap = wait(&NETFX_AWARELOCK, cpus, 1.0).blind_gap_hints();
     Ok(vec![
         experiment("pause-latency", "what one PAUSE costs", vec![latency]),
         experiment(

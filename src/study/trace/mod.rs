@@ -94,7 +94,7 @@ pub fn run(
 }
 
 /// How a command failed, with the end of its standard error.
-fn last_words(run: &Run) -> Option<String> {
+pub(in crate::study) fn last_words(run: &Run) -> Option<String> {
     let how = match &run.end {
         End::Status(0) => return None,
         End::Status(status) => format!("The command ended with exit status {status}"),
@@ -172,7 +172,7 @@ fn overhead(cost: &TierCost, record: &TraceRecord, own_cpu: Duration) -> TraceCo
 }
 
 /// As a shell tells it.
-fn exit_of(end: &End) -> i32 {
+pub(in crate::study) fn exit_of(end: &End) -> i32 {
     match end {
         End::Status(status) => *status,
         End::Signal(signal) => 128 + signal,

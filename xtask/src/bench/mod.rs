@@ -14,6 +14,7 @@ mod method;
 mod pairs;
 mod process;
 mod record;
+mod sampling;
 mod scale;
 mod topology;
 mod tracing;
@@ -39,7 +40,7 @@ struct Setting {
 type Benchmark = fn(&Setting) -> Result<String>;
 
 /// In the order of the document; each returns its section.
-const BENCHMARKS: [(&str, Benchmark); 13] = [
+const BENCHMARKS: [(&str, Benchmark); 14] = [
     ("method", method::run),
     ("aa", aa::run),
     ("harness", harness::run),
@@ -50,6 +51,7 @@ const BENCHMARKS: [(&str, Benchmark); 13] = [
     ("memory", memory::run),
     ("kernels", kernels::run),
     ("tracing", tracing::run),
+    ("sampling", sampling::run),
     ("record", record::run),
     ("kill", kill::run),
     ("build", build::run),

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use super::super::sys;
+use super::events::{self, Recorded, Wish};
 use super::perf::{Extent, PerfSource};
 use super::permission::{self, Attempt};
-use super::ring::{self, Recorded, Wish};
 use super::{Target, nanoseconds, threads};
 use crate::trace::{Refusal, Tid, What};
 
@@ -77,7 +77,7 @@ pub(super) fn attach_all(
 
 fn attach(source: &mut PerfSource, thread: Tid, extent: &Extent) -> io::Result<()> {
     for (index, cpu) in extent.cpus.iter().enumerate() {
-        let event = ring::open(&Wish {
+        let event = events::open(&Wish {
             recorded: Recorded::Switches,
             thread,
             cpu,

@@ -183,7 +183,7 @@ fn untraceable(tier: Tier, refusal: Refusal) -> MachineError {
     }
 }
 
-fn check_target(target: Target) -> Result<(), MachineError> {
+pub(in crate::machine::linux) fn check_target(target: Target) -> Result<(), MachineError> {
     let Target::Process(pid) = target else {
         return Ok(());
     };

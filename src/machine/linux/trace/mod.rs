@@ -10,21 +10,23 @@ mod beside;
 mod bpf;
 mod cost;
 mod drive;
+mod events;
 mod figures;
 mod format;
 mod lane;
 mod perf;
-mod permission;
+pub(super) mod permission;
 mod polling;
 mod records;
-mod ring;
-mod threads;
+pub(super) mod threads;
 mod tracefs;
 
 use std::os::fd::RawFd;
 use std::time::Duration;
 
 pub(super) use cost::measure;
+pub(super) use drive::check_target;
+pub(super) use events::dummy;
 pub use format::{FormatError, TracepointFormat};
 pub use records::{PerfRecord, PerfRecords, RecordLayout};
 

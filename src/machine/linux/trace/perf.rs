@@ -10,12 +10,13 @@ use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 use std::time::Duration;
 
+use super::super::ring::{self, Ring};
 use super::super::sys;
 use super::attach;
+use super::events::{self, Recorded, Wish};
 use super::lane::{Lane, Points, Writing};
 use super::permission::{self, Attempt};
 use super::records::{PerfRecords, RecordLayout};
-use super::ring::{self, Recorded, Ring, Wish};
 use super::tracefs::{self, Tracepoints};
 use super::{Source, Target, nanoseconds, threads};
 use crate::topology::CpuSet;
@@ -218,7 +219,7 @@ impl PerfSource {
     ) -> io::Result<()> {
         for (ring, cpu) in self.rings.iter().zip(extent.cpus.iter()) {
             for id in [formats.wakeup.id, formats.wakeup_new.id] {
-                let guest = ring::open(&Wish {
+                let guest = events::open(&Wish {
                     recorded: Recorded::Tracepoint {
                         id,
                         with_lives: false,
@@ -274,7 +275,7 @@ fn open_rings(
 ) -> io::Result<Result<Vec<Ring>, io::Error>> {
     let mut rings = Vec::new();
     for cpu in cpus.iter() {
-        let event = ring::open(&Wish {
+        let event = events::open(&Wish {
             cpu,
             watermark_bytes: bytes / 4,
             ..*wish

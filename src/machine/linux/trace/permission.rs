@@ -14,7 +14,7 @@ use crate::trace::{Refusal, Tid};
 
 /// What was tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Attempt {
+pub(in crate::machine::linux) enum Attempt {
     /// Switch records of a program's threads.
     Own(Target),
     /// Switch records of whole CPUs.
@@ -34,7 +34,7 @@ struct Setting {
 }
 
 /// Explains why perf could not be used.
-pub(super) fn refusal(attempt: Attempt, error: &io::Error) -> Refusal {
+pub(in crate::machine::linux) fn refusal(attempt: Attempt, error: &io::Error) -> Refusal {
     let setting = Setting {
         paranoid: paranoid(),
         is_root: sys::is_root(),
@@ -66,7 +66,12 @@ pub(super) fn first_of_pids() -> Result<(), Refusal> {
 }
 
 /// A process has too many threads to be attached to.
-pub(super) fn too_many(pid: Tid, threads: usize, needed: usize, most: usize) -> Refusal {
+pub(in crate::machine::linux) fn too_many(
+    pid: Tid,
+    threads: usize,
+    needed: usize,
+    most: usize,
+) -> Refusal {
     Refusal {
         reason: format!(
             "process {pid} has {threads} threads, for which {needed} descriptors are needed and \
@@ -77,7 +82,7 @@ pub(super) fn too_many(pid: Tid, threads: usize, needed: usize, most: usize) -> 
 }
 
 /// The system's words, without the number.
-pub(super) fn words(error: &io::Error) -> String {
+pub(in crate::machine::linux) fn words(error: &io::Error) -> String {
     let text = error.to_string();
     let end = text.find(" (os error").unwrap_or(text.len());
     text[..end].to_owned()

@@ -12,17 +12,17 @@ use crate::topology::CpuSet;
 use crate::trace::Tid;
 
 /// Threads that are listed at most.
-pub(super) const MOST_THREADS: usize = 16_384;
+pub(in crate::machine::linux) const MOST_THREADS: usize = 16_384;
 
 /// A thread that is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Found {
-    pub(super) tid: Tid,
-    pub(super) process: Tid,
+pub(in crate::machine::linux) struct Found {
+    pub(in crate::machine::linux) tid: Tid,
+    pub(in crate::machine::linux) process: Tid,
 }
 
 /// The CPUs that are online.
-pub(super) fn online_cpus() -> CpuSet {
+pub(in crate::machine::linux) fn online_cpus() -> CpuSet {
     let text = read_file(Path::new("/sys/devices/system/cpu/online")).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let online = CpuSet::parse_list(text.trim()).unwrap_or_default();
@@ -34,7 +34,7 @@ pub(super) fn online_cpus() -> CpuSet {
 
 /// All threads of a process and of all that it started, in the order of their
 /// numbers.
-pub(super) fn below(pid: Tid) -> Vec<Found> {
+pub(in crate::machine::linux) fn below(pid: Tid) -> Vec<Found> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::from([pid]);
     let mut waiting = vec![pid];
@@ -56,7 +56,7 @@ pub(super) fn below(pid: Tid) -> Vec<Found> {
 }
 
 /// All threads of the machine that can be seen.
-pub(super) fn all() -> Vec<Found> {
+pub(in crate::machine::linux) fn all() -> Vec<Found> {
     let mut found = Vec::new();
     for process in numbers(&names(Path::new("/proc"))) {
         if found.len() >= MOST_THREADS {
@@ -71,12 +71,12 @@ pub(super) fn all() -> Vec<Found> {
 }
 
 /// Threads of one process; none where it is gone.
-pub(super) fn of_process(process: Tid) -> Vec<Tid> {
+pub(in crate::machine::linux) fn of_process(process: Tid) -> Vec<Tid> {
     numbers(&names(Path::new(&format!("/proc/{process}/task"))))
 }
 
 /// A thread's name, cut to what the kernel keeps.
-pub(super) fn name(thread: Tid) -> Option<Box<str>> {
+pub(in crate::machine::linux) fn name(thread: Tid) -> Option<Box<str>> {
     let bytes = read_file(Path::new(&format!("/proc/{thread}/comm")))?;
     let text = String::from_utf8_lossy(&bytes);
     Some(text.trim_end_matches('\n').into())
@@ -84,7 +84,7 @@ pub(super) fn name(thread: Tid) -> Option<Box<str>> {
 
 /// Is there a process of this number that has not ended? Otherwise says what
 /// is wrong.
-pub(super) fn check_process(pid: Tid) -> Result<(), String> {
+pub(in crate::machine::linux) fn check_process(pid: Tid) -> Result<(), String> {
     let none = || "there is no such process".to_owned();
     if pid <= 0 {
         return Err(none());
@@ -110,16 +110,16 @@ fn numbers(names: &[String]) -> Vec<Tid> {
 
 /// `/proc/PID/task/TID/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stat {
-    pub(super) state: char,
+pub(in crate::machine::linux) struct Stat {
+    pub(in crate::machine::linux) state: char,
     /// User and system time, ticks.
-    pub(super) ticks: u64,
+    pub(in crate::machine::linux) ticks: u64,
     /// The CPU it last ran on.
-    pub(super) cpu: u32,
+    pub(in crate::machine::linux) cpu: u32,
 }
 
 /// Reads a `stat` line. The name in it may hold anything, brackets included.
-pub(super) fn parse_stat(text: &str) -> Option<Stat> {
+pub(in crate::machine::linux) fn parse_stat(text: &str) -> Option<Stat> {
     let (_, rest) = text.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
@@ -132,7 +132,7 @@ pub(super) fn parse_stat(text: &str) -> Option<Stat> {
 
 /// Time on CPUs and in queues from `schedstat`, ns; `None` where the kernel
 /// does not keep it and writes zeros.
-pub(super) fn parse_schedstat(text: &str) -> Option<(u64, u64)> {
+pub(in crate::machine::linux) fn parse_schedstat(text: &str) -> Option<(u64, u64)> {
     let mut fields = text.split_ascii_whitespace().map(str::parse::<u64>);
     let run_ns = fields.next()?.ok()?;
     let wait_ns = fields.next()?.ok()?;
@@ -142,14 +142,14 @@ pub(super) fn parse_schedstat(text: &str) -> Option<(u64, u64)> {
 
 /// Moves and switches from `sched` (or, without moves, `status`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Counts {
-    pub(super) migrations: Option<u64>,
-    pub(super) voluntary: Option<u64>,
-    pub(super) involuntary: Option<u64>,
+pub(in crate::machine::linux) struct Counts {
+    pub(in crate::machine::linux) migrations: Option<u64>,
+    pub(in crate::machine::linux) voluntary: Option<u64>,
+    pub(in crate::machine::linux) involuntary: Option<u64>,
 }
 
 /// Reads `name : number` lines.
-pub(super) fn parse_counts(text: &str) -> Counts {
+pub(in crate::machine::linux) fn parse_counts(text: &str) -> Counts {
     let mut counts = Counts::default();
     for line in text.lines() {
         let Some((name, value)) = line.split_once(':') else {

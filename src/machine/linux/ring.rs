@@ -1,4 +1,4 @@
-//! Perf events and the buffers that the kernel writes their records into.
+//! Perf events' buffers, which the kernel writes records into.
 //!
 //! A buffer is memory shared with the kernel, one per CPU, a power of two of
 //! pages and one in front with the positions of writer and reader. What is
@@ -7,7 +7,7 @@
 
 #![expect(
     unsafe_code,
-    reason = "perf_event_open and memory shared with the kernel have no safe form"
+    reason = "memory shared with the kernel and perf's requests have no safe form"
 )]
 
 use std::io;
@@ -17,95 +17,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use perf_event_open_sys::bindings as perf;
 
-use super::super::sys;
-use crate::trace::Tid;
+use super::sys;
 
-/// `PERF_EVENT_IOC_ENABLE`, `_DISABLE`, `_SET_OUTPUT`.
+/// `PERF_EVENT_IOC_ENABLE`, `_DISABLE`, `_SET_OUTPUT`, `_ID`.
 const ENABLE: libc::c_ulong = 0x2400;
 const DISABLE: libc::c_ulong = 0x2401;
 const SET_OUTPUT: libc::c_ulong = 0x2405;
-
-/// What an event records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Recorded {
-    /// Nothing: it only holds a buffer for others.
-    Nothing,
-    /// Switches and the lives of threads.
-    Switches,
-    /// A tracepoint of this number, and with it the lives of threads.
-    Tracepoint {
-        /// As tracefs tells it.
-        id: u16,
-        /// Beginnings, ends and names of threads, too.
-        with_lives: bool,
-    },
-}
-
-/// An event to be opened on one CPU.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Wish {
-    pub(super) recorded: Recorded,
-    /// Of which thread: −1 all, 0 this one.
-    pub(super) thread: Tid,
-    pub(super) cpu: usize,
-    /// Threads that it starts have the event, too.
-    pub(super) is_inherited: bool,
-    /// It begins when the thread starts a program.
-    pub(super) on_exec: bool,
-    /// The kernel tells when so many bytes have been written.
-    pub(super) watermark_bytes: usize,
-}
-
-/// Opens an event, switched off.
-pub(super) fn open(wish: &Wish) -> io::Result<OwnedFd> {
-    let cpu = libc::c_int::try_from(wish.cpu).unwrap_or(libc::c_int::MAX);
-    sys::perf_event(&attributes(wish), wish.thread, cpu)
-}
-
-fn attributes(wish: &Wish) -> perf::perf_event_attr {
-    let mut attributes = perf::perf_event_attr::default();
-    attributes.size = u32::try_from(size_of_val(&attributes)).unwrap_or(0);
-    attributes.set_disabled(1);
-    attributes.set_inherit(wish.is_inherited.into());
-    attributes.set_enable_on_exec(wish.on_exec.into());
-    // All sources speak of the same clock, which is that of `sys::monotonic`.
-    attributes.set_use_clockid(1);
-    attributes.clockid = libc::CLOCK_MONOTONIC;
-    attributes.set_watermark(1);
-    attributes.__bindgen_anon_2.wakeup_watermark =
-        u32::try_from(wish.watermark_bytes).unwrap_or(u32::MAX);
-    let mut sample = perf::PERF_SAMPLE_TIME;
-    let has_lives = match wish.recorded {
-        Recorded::Tracepoint { id, with_lives } => {
-            attributes.type_ = perf::PERF_TYPE_TRACEPOINT;
-            attributes.config = id.into();
-            attributes.__bindgen_anon_1.sample_period = 1;
-            sample |= perf::PERF_SAMPLE_RAW;
-            with_lives
-        }
-        Recorded::Switches | Recorded::Nothing => {
-            attributes.type_ = perf::PERF_TYPE_SOFTWARE;
-            attributes.config = perf::PERF_COUNT_SW_DUMMY.into();
-            // Switch records need no right to see into the kernel.
-            attributes.set_exclude_kernel(1);
-            sample |= perf::PERF_SAMPLE_TID;
-            let has_switches = wish.recorded == Recorded::Switches;
-            attributes.set_context_switch(has_switches.into());
-            has_switches
-        }
-    };
-    attributes.set_task(has_lives.into());
-    attributes.set_comm(has_lives.into());
-    attributes.set_comm_exec(has_lives.into());
-    attributes.sample_type = sample.into();
-    attributes.set_sample_id_all(1);
-    attributes
-}
+const ID: libc::c_ulong = 0x8008_2407;
 
 /// Switches an event on or off.
 pub(super) fn switch(event: &OwnedFd, on: bool) {
     // SAFETY: a perf descriptor and a request without argument.
     unsafe { libc::ioctl(event.as_raw_fd(), if on { ENABLE } else { DISABLE }, 0) };
+}
+
+/// The number by which the kernel names an event in its records.
+pub(super) fn id(event: &OwnedFd) -> io::Result<u64> {
+    let mut id = 0u64;
+    // SAFETY: a perf descriptor and a request that writes one 64-bit number.
+    sys::check(unsafe { libc::ioctl(event.as_raw_fd(), ID, &raw mut id) })?;
+    Ok(id)
 }
 
 /// A buffer and the event that holds it.

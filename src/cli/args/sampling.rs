@@ -1,0 +1,56 @@
+//! Arguments of everything that samples a program.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::values::parse_whole;
+use crate::profile::Event;
+
+/// How samples are made.
+#[derive(Debug, Args)]
+pub struct SamplingArgs {
+    /// Samples per second of a thread's CPU time
+    #[arg(long, value_name = "N", value_parser = parse_whole::<u32>, default_value = "997")]
+    pub hz: u32,
+    /// What makes samples [default: cycles where there are counters, else
+    /// cpu-clock]
+    #[arg(long, value_enum, value_name = "EVENT")]
+    pub event: Option<EventChoice>,
+    /// Where the command runs
+    #[arg(long, value_name = "PLACEMENT", default_value = "os-default")]
+    pub place: String,
+    /// File for standard input of the command [default: nothing]
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+    /// Standard output and error of the command: `discard`, or `inherit`
+    #[arg(long, value_name = "WHERE", default_value = "discard")]
+    pub output: String,
+    /// Write the record
+    #[arg(long, value_name = "FILE")]
+    pub export_json: Option<PathBuf>,
+    /// Label the record
+    #[arg(long = "tag", value_name = "TAG")]
+    pub tags: Vec<String>,
+}
+
+/// What makes samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EventChoice {
+    /// Core cycles, counted by the CPU.
+    Cycles,
+    /// The kernel's clock of CPU time.
+    CpuClock,
+    /// CPU time from `/proc` only.
+    Proc,
+}
+
+impl From<EventChoice> for Event {
+    fn from(choice: EventChoice) -> Self {
+        match choice {
+            EventChoice::Cycles => Self::Cycles,
+            EventChoice::CpuClock => Self::CpuClock,
+            EventChoice::Proc => Self::Proc,
+        }
+    }
+}

@@ -1,0 +1,540 @@
+//! What arm64 instructions do, in the terms of `operation`.
+//!
+//! Their text is the disassembler's; what they do is read off the words here,
+//! by the encoding tables of the Arm Architecture Reference Manual (DDI 0487,
+//! C4.1): a few masks, where operands of the disassembler would be hundreds.
+
+use yaxpeax_arch::{Decoder, U8Reader};
+use yaxpeax_arm::armv8::a64::InstDecoder;
+
+use super::Flow;
+use super::operation::{
+    Access, Condition, Operand, Operation, Owner, Place, Question, Registers, Step, Verb,
+};
+
+/// Bytes of an instruction.
+pub(super) const LENGTH: usize = 4;
+
+/// The instruction at the front of some bytes.
+pub(super) fn word(bytes: &[u8]) -> Option<u32> {
+    let bytes = bytes.get(..LENGTH)?;
+    bytes.try_into().ok().map(u32::from_le_bytes)
+}
+
+/// A field of a word, taken as a signed number.
+fn signed(word: u32, low: u32, bits: u32) -> i64 {
+    let raised = word << (32 - low - bits);
+    i64::from(raised.cast_signed() >> (32 - bits))
+}
+
+fn ahead(address: u64, words: i64) -> u64 {
+    address.wrapping_add_signed(words * 4)
+}
+
+pub(super) fn flow(word: u32, address: u64) -> Flow {
+    match word >> 26 {
+        0b00_0101 => return Flow::Jump(Some(ahead(address, signed(word, 0, 26)))),
+        0b10_0101 => return Flow::Call(Some(ahead(address, signed(word, 0, 26)))),
+        _ => {}
+    }
+    if is_conditional(word) || is_zero_branch(word) {
+        return Flow::Branch(ahead(address, signed(word, 5, 19)));
+    }
+    if is_bit_branch(word) {
+        return Flow::Branch(ahead(address, signed(word, 5, 14)));
+    }
+    match word & 0xff00_0000 {
+        0xd600_0000 | 0xd700_0000 => to_register(word),
+        0xd400_0000 if word & 0xffe0_001f == 0xd400_0001 => Flow::System,
+        0xd400_0000 => Flow::Stop,
+        _ if word >> 16 == 0 => Flow::Stop,
+        _ => Flow::Next,
+    }
+}
+
+/// BR, BLR, RET and their forms with authentication.
+const fn to_register(word: u32) -> Flow {
+    match (word >> 21) & 0b111 {
+        0b001 => Flow::Call(None),
+        0b000 => Flow::Jump(None),
+        _ => Flow::Return,
+    }
+}
+
+/// B.cond and BC.cond.
+pub(super) const fn is_conditional(word: u32) -> bool {
+    word & 0xff00_0000 == 0x5400_0000
+}
+
+/// CBZ and CBNZ.
+pub(super) const fn is_zero_branch(word: u32) -> bool {
+    word & 0x7e00_0000 == 0x3400_0000
+}
+
+/// TBZ and TBNZ.
+pub(super) const fn is_bit_branch(word: u32) -> bool {
+    word & 0x7e00_0000 == 0x3600_0000
+}
+
+pub(super) const fn is_hint(word: u32) -> bool {
+    let is_yield_or_wfe = matches!(word, 0xd503_203f | 0xd503_205f);
+    let is_isb = word & 0xffff_f0ff == 0xd503_30df;
+    let is_sb = word == 0xd503_30ff;
+    let is_wfet = word & 0xffff_ffe0 == 0xd503_1000;
+    is_yield_or_wfe || is_isb || is_sb || is_wfet
+}
+
+/// As an assembler would have it, with absolute targets.
+pub(super) fn text(word: u32, address: u64) -> Option<String> {
+    if word & 0xffff_ffe0 == 0xd503_1000 {
+        return Some(format!("wfet x{}", word & 31));
+    }
+    let bytes = word.to_le_bytes();
+    let decoded = InstDecoder::default().decode(&mut U8Reader::new(&bytes));
+    let text = decoded.ok()?.to_string();
+    let Some((front, _)) = text.split_once('$') else {
+        return Some(text);
+    };
+    Some(format!("{front}{:#x}", named_address(word, address)))
+}
+
+/// The address that a branch, an ADR or a load of a literal names.
+fn named_address(word: u32, address: u64) -> u64 {
+    match flow(word, address) {
+        Flow::Jump(Some(to)) | Flow::Call(Some(to)) | Flow::Branch(to) => return to,
+        _ => {}
+    }
+    let is_adr = word & 0x1f00_0000 == 0x1000_0000;
+    if !is_adr {
+        return ahead(address, signed(word, 5, 19));
+    }
+    let offset = (signed(word, 5, 19) << 2) | i64::from((word >> 29) & 3);
+    if word >> 31 == 1 {
+        return (address & !0xfff).wrapping_add_signed(offset << 12);
+    }
+    address.wrapping_add_signed(offset)
+}
+
+/// The number that encodes SP, or the register that is always zero.
+const SP_OR_ZERO: u8 = 31;
+const FRAME: u8 = 29;
+const LINK: u8 = 30;
+
+/// Bits of a word as a number.
+const fn field(word: u32, low: u32, bits: u32) -> u32 {
+    (word >> low) & ((1 << bits) - 1)
+}
+
+/// The register that five bits name.
+fn register(word: u32, low: u32) -> u8 {
+    u8::try_from(field(word, low, 5)).unwrap_or(SP_OR_ZERO)
+}
+
+pub(super) fn operation(word: u32, address: u64) -> Operation {
+    let mut operation = Operation::idle(address, LENGTH, flow(word, address));
+    operation.is_hint = is_hint(word);
+    match field(word, 25, 4) {
+        0b1000 | 0b1001 => immediate_arithmetic(word, &mut operation),
+        0b0101 | 0b1101 => register_arithmetic(word, &mut operation),
+        0b0100 | 0b0110 | 0b1100 | 0b1110 => memory(word, &mut operation),
+        0b0111 | 0b1111 => vector(word, &mut operation),
+        0b1010 | 0b1011 => system(word, &mut operation),
+        _ => {}
+    }
+    operation
+}
+
+/// What is written where 31 means the register that is always zero.
+fn unless_zero(number: u8) -> Registers {
+    if number == SP_OR_ZERO {
+        Registers::NONE
+    } else {
+        Registers::one(number)
+    }
+}
+
+/// What is read where 31 means the register that is always zero.
+const fn value(number: u8) -> Operand {
+    if number == SP_OR_ZERO {
+        Operand::Constant(0)
+    } else {
+        Operand::At(Place::Register(number))
+    }
+}
+
+const fn width(word: u32) -> u32 {
+    if word >> 31 == 1 { 64 } else { 32 }
+}
+
+const fn add_or_subtract(word: u32) -> Verb {
+    if field(word, 30, 1) == 1 {
+        Verb::Subtract
+    } else {
+        Verb::Add
+    }
+}
+
+fn immediate_arithmetic(word: u32, operation: &mut Operation) {
+    let (to, from) = (register(word, 0), register(word, 5));
+    match field(word, 23, 6) {
+        0b10_0010 => add_immediate(word, operation),
+        0b10_0101 => move_wide(word, operation),
+        0b10_0100 => {
+            operation.read = unless_zero(from);
+            operation.sets_flags = field(word, 29, 2) == 0b11;
+            operation.written = if operation.sets_flags {
+                unless_zero(to)
+            } else {
+                Registers::one(to)
+            };
+        }
+        0b10_0000 | 0b10_0001 => operation.written = unless_zero(to),
+        _ => {
+            operation.read = unless_zero(from);
+            operation.written = unless_zero(to);
+        }
+    }
+}
+
+fn add_immediate(word: u32, operation: &mut Operation) {
+    let (to, from) = (register(word, 0), register(word, 5));
+    let by = u64::from(field(word, 10, 12)) << (12 * field(word, 22, 1));
+    operation.sets_flags = field(word, 29, 1) == 1;
+    operation.read = Registers::one(from);
+    let is_compare = operation.sets_flags && to == SP_OR_ZERO;
+    if !is_compare {
+        operation.written = Registers::one(to);
+    }
+    operation.step = Some(Step {
+        to: (!is_compare).then_some(Place::Register(to)),
+        verb: add_or_subtract(word),
+        left: Operand::At(Place::Register(from)),
+        right: Operand::Constant(by),
+        bits: width(word),
+    });
+    operation.constants = vec![by];
+}
+
+/// MOVZ and MOVN; MOVK changes a part only, which is not followed.
+fn move_wide(word: u32, operation: &mut Operation) {
+    let to = register(word, 0);
+    let part = u64::from(field(word, 5, 16)) << (16 * field(word, 21, 2));
+    operation.written = unless_zero(to);
+    let whole = match field(word, 29, 2) {
+        0b00 if width(word) == 32 => !part & u64::from(u32::MAX),
+        0b00 => !part,
+        0b10 => part,
+        _ => {
+            operation.constants = vec![part];
+            return;
+        }
+    };
+    operation.constants = vec![whole];
+    operation.step = Some(Step {
+        to: Some(Place::Register(to)),
+        verb: Verb::Move,
+        left: Operand::Constant(whole),
+        right: Operand::Constant(whole),
+        bits: width(word),
+    });
+}
+
+fn register_arithmetic(word: u32, operation: &mut Operation) {
+    let (to, left, right) = (register(word, 0), register(word, 5), register(word, 16));
+    operation.read = unless_zero(left).with(unless_zero(right));
+    operation.written = unless_zero(to);
+    let is_plain = field(word, 10, 6) == 0 && field(word, 21, 1) == 0;
+    let verb = match field(word, 24, 5) {
+        0b0_1011 => {
+            operation.sets_flags = field(word, 29, 1) == 1;
+            add_or_subtract(word)
+        }
+        0b0_1010 => {
+            operation.sets_flags = field(word, 29, 2) == 0b11;
+            match field(word, 29, 2) {
+                0b01 if left == SP_OR_ZERO => Verb::Move,
+                0b00 | 0b11 => Verb::And,
+                _ => return,
+            }
+        }
+        // ADC, SBC and the conditional comparisons.
+        0b1_1010 => {
+            let is_compare = field(word, 21, 8) == 0b1101_0010;
+            operation.sets_flags = is_compare || field(word, 29, 1) == 1;
+            if is_compare {
+                operation.written = Registers::NONE;
+            }
+            return;
+        }
+        _ => return,
+    };
+    if is_plain {
+        operation.step = Some(Step {
+            to: (to != SP_OR_ZERO).then_some(Place::Register(to)),
+            verb,
+            left: value(left),
+            right: value(right),
+            bits: width(word),
+        });
+    }
+}
+
+/// Loads and stores.
+fn memory(word: u32, operation: &mut Operation) {
+    let base = register(word, 5);
+    match field(word, 27, 3) {
+        0b001 if field(word, 26, 1) == 0 => exclusive(word, operation),
+        0b011 => literal(word, operation),
+        0b101 => pair(word, operation),
+        0b111 => single(word, operation),
+        _ => {
+            let loads = field(word, 22, 1) == 1;
+            touch(operation, base, loads, !loads);
+        }
+    }
+}
+
+/// Notes an access through a base register.
+fn touch(operation: &mut Operation, base: u8, reads: bool, writes: bool) {
+    let owner = match base {
+        SP_OR_ZERO | FRAME => Owner::Stack,
+        _ => Owner::Shared,
+    };
+    operation.access = Some(Access {
+        owner,
+        address: Registers::one(base),
+        reads,
+        writes,
+    });
+}
+
+/// Exclusives, CAS, and loads and stores with an order.
+fn exclusive(word: u32, operation: &mut Operation) {
+    let (value, second, status) = (register(word, 0), register(word, 10), register(word, 16));
+    let loads = field(word, 22, 1) == 1;
+    let (is_ordered, is_pair) = (field(word, 23, 1) == 1, field(word, 21, 1) == 1);
+    let is_swap = is_pair && (is_ordered || field(word, 31, 1) == 0);
+    operation.is_locked = is_swap || !is_ordered;
+    touch(
+        operation,
+        register(word, 5),
+        loads || is_swap,
+        !loads || is_swap,
+    );
+    if is_swap {
+        operation.read = unless_zero(value);
+        operation.written = unless_zero(status);
+    } else if loads {
+        operation.written = unless_zero(value);
+        if is_pair {
+            operation.written = operation.written.with(unless_zero(second));
+        }
+    } else {
+        operation.read = unless_zero(value);
+        if !is_ordered {
+            operation.written = unless_zero(status);
+        }
+    }
+}
+
+/// Loads of constants beside the code: nobody writes them.
+fn literal(word: u32, operation: &mut Operation) {
+    operation.written = loaded(word, register(word, 0));
+    operation.access = Some(Access {
+        owner: Owner::Thread,
+        address: Registers::NONE,
+        reads: true,
+        writes: false,
+    });
+}
+
+/// The register that is loaded, or the vector.
+fn loaded(word: u32, number: u8) -> Registers {
+    if field(word, 26, 1) == 1 {
+        Registers::one(32 + number % 32)
+    } else {
+        unless_zero(number)
+    }
+}
+
+fn pair(word: u32, operation: &mut Operation) {
+    let base = register(word, 5);
+    let both = loaded(word, register(word, 0)).with(loaded(word, register(word, 10)));
+    let loads = field(word, 22, 1) == 1;
+    touch(operation, base, loads, !loads);
+    if loads {
+        operation.written = both;
+    } else {
+        operation.read = both;
+    }
+    if field(word, 23, 1) == 1 {
+        operation.written = operation.written.with(Registers::one(base));
+    }
+}
+
+fn single(word: u32, operation: &mut Operation) {
+    let base = register(word, 5);
+    let is_scaled = field(word, 24, 1) == 1;
+    let by_register = !is_scaled && field(word, 21, 1) == 1;
+    match field(word, 10, 2) {
+        0b00 if by_register => return atomic(word, operation),
+        _ if by_register => return plain(word, operation, None),
+        _ => {}
+    }
+    let offset = if is_scaled {
+        i64::from(field(word, 10, 12)) << field(word, 30, 2)
+    } else {
+        signed(word, 12, 9)
+    };
+    plain(word, operation, Some(offset));
+    let moves_base = !is_scaled && field(word, 10, 1) == 1;
+    if moves_base {
+        operation.written = operation.written.with(Registers::one(base));
+        operation.step = None;
+    }
+}
+
+/// A load or store of one register.
+fn plain(word: u32, operation: &mut Operation, offset: Option<i64>) {
+    let (number, base) = (register(word, 0), register(word, 5));
+    let is_vector = field(word, 26, 1) == 1;
+    let kind = field(word, 22, 2);
+    let loads = if is_vector { kind & 1 == 1 } else { kind != 0 };
+    // PRFM moves nothing that a program could look at.
+    if !is_vector && kind == 0b10 && field(word, 30, 2) == 0b11 {
+        return;
+    }
+    touch(operation, base, loads, !loads);
+    if loads {
+        operation.written = loaded(word, number);
+    } else {
+        operation.read = loaded(word, number);
+    }
+    if offset.is_none() {
+        add_index(operation, register(word, 16));
+    }
+    operation.step = slot(word, base, offset)
+        .filter(|_| !is_vector && kind <= 1)
+        .map(|(slot, bits)| moved(number, slot, loads, bits));
+}
+
+/// The register that an address is added to.
+fn add_index(operation: &mut Operation, index: u8) {
+    if let Some(access) = &mut operation.access {
+        access.address = access.address.with(unless_zero(index));
+    }
+}
+
+/// A whole register's place on the stack, and its width.
+fn slot(word: u32, base: u8, offset: Option<i64>) -> Option<(Place, u32)> {
+    let bits = match field(word, 30, 2) {
+        0b10 => 32,
+        0b11 => 64,
+        _ => return None,
+    };
+    let is_own = matches!(base, SP_OR_ZERO | FRAME);
+    let offset = offset.filter(|_| is_own)?;
+    Some((Place::Slot { base, offset }, bits))
+}
+
+/// A register's move from or to a slot.
+fn moved(number: u8, slot: Place, loads: bool, bits: u32) -> Step {
+    let (to, from) = if loads {
+        let to = (number != SP_OR_ZERO).then_some(Place::Register(number));
+        (to, Operand::At(slot))
+    } else {
+        (Some(slot), value(number))
+    };
+    Step {
+        to,
+        verb: Verb::Move,
+        left: from,
+        right: from,
+        bits,
+    }
+}
+
+/// LSE: LDADD, SWP and their like; LDAPR only loads.
+fn atomic(word: u32, operation: &mut Operation) {
+    let is_plain_load = field(word, 12, 4) == 0b1100;
+    operation.is_locked = !is_plain_load;
+    touch(operation, register(word, 5), true, !is_plain_load);
+    operation.written = unless_zero(register(word, 0));
+    if !is_plain_load {
+        operation.read = unless_zero(register(word, 16));
+    }
+}
+
+/// Vectors and floating point; some results go to a general register.
+fn vector(word: u32, operation: &mut Operation) {
+    let to = register(word, 0);
+    let is_conversion = word & 0x5f20_fc00 == 0x1e20_0000;
+    let is_lane = word & 0x9fe0_ec00 == 0x0e00_2c00;
+    let is_compare = word & 0x5f20_3c00 == 0x1e20_2000 || word & 0x5f20_0c00 == 0x1e20_0400;
+    operation.sets_flags = is_compare;
+    operation.written = if is_compare {
+        Registers::NONE
+    } else {
+        Registers::one(32 + to % 32)
+    };
+    if is_conversion || is_lane {
+        operation.written = operation.written.with(unless_zero(to));
+    }
+}
+
+/// Branches, calls, and access to system registers.
+fn system(word: u32, operation: &mut Operation) {
+    operation.condition = condition(word);
+    if matches!(operation.flow, Flow::Call(_)) {
+        operation.written = Registers::one(LINK);
+    }
+    let is_read = word & 0xfff0_0000 == 0xd530_0000;
+    if is_read {
+        operation.written = unless_zero(register(word, 0));
+    }
+}
+
+fn condition(word: u32) -> Option<Condition> {
+    let by_opcode = field(word, 24, 1) == 1;
+    if is_zero_branch(word) {
+        let question = Question::Zero(register(word, 0), width(word));
+        return Some(Condition {
+            question,
+            is_negated: by_opcode,
+        });
+    }
+    if is_bit_branch(word) {
+        let bit = field(word, 31, 1) << 5 | field(word, 19, 5);
+        let question = Question::BitClear(register(word, 0), bit);
+        return Some(Condition {
+            question,
+            is_negated: by_opcode,
+        });
+    }
+    is_conditional(word).then(|| {
+        let (question, is_negated) = asked(field(word, 0, 4));
+        Condition {
+            question,
+            is_negated,
+        }
+    })
+}
+
+/// The condition codes; C means "not below" after a subtraction.
+const fn asked(code: u32) -> (Question, bool) {
+    match code {
+        0 => (Question::Equal, false),
+        1 => (Question::Equal, true),
+        2 => (Question::Below, true),
+        3 => (Question::Below, false),
+        4 => (Question::Negative, false),
+        5 => (Question::Negative, true),
+        8 => (Question::BelowOrEqual, true),
+        9 => (Question::BelowOrEqual, false),
+        10 => (Question::Less, true),
+        11 => (Question::Less, false),
+        12 => (Question::LessOrEqual, true),
+        13 => (Question::LessOrEqual, false),
+        _ => (Question::Other, false),
+    }
+}

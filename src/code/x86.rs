@@ -1,0 +1,352 @@
+//! What x86 instructions do, in the terms of `operation`.
+
+use iced_x86::{
+    Code as Encoding, ConditionCode, FlowControl, Instruction, InstructionInfoFactory, Mnemonic,
+    OpAccess, OpKind, Register, UsedMemory,
+};
+
+use super::Flow;
+use super::operation::{
+    Access, Condition, Operand, Operation, Owner, Place, Question, Registers, Step, Verb,
+};
+
+/// Bytes of the longest instruction.
+pub(super) const LONGEST: usize = 15;
+
+pub(super) fn flow(one: &Instruction) -> Flow {
+    let target = || {
+        let is_near = matches!(
+            one.op0_kind(),
+            OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64
+        );
+        is_near.then(|| one.near_branch_target())
+    };
+    match one.flow_control() {
+        FlowControl::Next => Flow::Next,
+        FlowControl::UnconditionalBranch => Flow::Jump(target()),
+        FlowControl::IndirectBranch => Flow::Jump(None),
+        FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend => {
+            target().map_or(Flow::Next, Flow::Branch)
+        }
+        FlowControl::Return => Flow::Return,
+        FlowControl::Call => call(one, target()),
+        FlowControl::IndirectCall => Flow::Call(None),
+        FlowControl::Interrupt => interrupt(one),
+        FlowControl::Exception => Flow::Stop,
+    }
+}
+
+/// The decoder calls SYSCALL and its like calls, too.
+fn call(one: &Instruction, target: Option<u64>) -> Flow {
+    match one.code() {
+        Encoding::Syscall | Encoding::Sysenter => Flow::System,
+        _ => Flow::Call(target),
+    }
+}
+
+fn interrupt(one: &Instruction) -> Flow {
+    let is_old_call = one.mnemonic() == Mnemonic::Int && one.immediate8() == 0x80;
+    if is_old_call {
+        Flow::System
+    } else {
+        Flow::Stop
+    }
+}
+
+pub(super) fn is_hint(one: &Instruction) -> bool {
+    matches!(
+        one.mnemonic(),
+        Mnemonic::Pause | Mnemonic::Tpause | Mnemonic::Umwait
+    )
+}
+
+pub(super) fn operation(one: &Instruction) -> Operation {
+    let mut factory = InstructionInfoFactory::new();
+    let info = factory.info(one);
+    let mut operation = Operation::idle(one.ip(), one.len(), flow(one));
+    for used in info.used_registers() {
+        let set = number(used.register()).map_or(Registers::NONE, Registers::one);
+        if reads(used.access()) {
+            operation.read = operation.read.with(set);
+        }
+        if writes(used.access()) {
+            operation.written = operation.written.with(set);
+        }
+    }
+    operation.access = access(one, info.used_memory());
+    if let Some(access) = operation.access {
+        operation.read = operation.read.without(access.address);
+    }
+    operation.is_hint = is_hint(one);
+    operation.is_locked = is_locked(one);
+    operation.step = step(one);
+    operation.sets_flags = one.rflags_modified() != 0;
+    operation.condition = condition(one);
+    operation.constants = constants(one);
+    operation
+}
+
+const fn reads(access: OpAccess) -> bool {
+    matches!(
+        access,
+        OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+    )
+}
+
+const fn writes(access: OpAccess) -> bool {
+    matches!(
+        access,
+        OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+    )
+}
+
+/// As the encoding numbers general registers; vectors from 32 on.
+fn number(register: Register) -> Option<u8> {
+    let number = u8::try_from(register.number()).ok()?;
+    if register.is_gpr() {
+        let full = register.full_register().number();
+        u8::try_from(full).ok()
+    } else if register.is_vector_register() {
+        Some(32 + number % 32)
+    } else {
+        None
+    }
+}
+
+/// The memory of an instruction; targets of calls and jumps are read from
+/// tables that nobody waits for.
+fn access(one: &Instruction, used: &[UsedMemory]) -> Option<Access> {
+    let through_table = matches!(flow(one), Flow::Call(_) | Flow::Jump(_) | Flow::Return);
+    let all = used.iter().filter(|memory| {
+        memory.access() != OpAccess::None && memory.access() != OpAccess::NoMemAccess
+    });
+    let mut found: Option<Access> = None;
+    for memory in all {
+        let mut this = Access {
+            owner: owner(one, memory),
+            address: address(memory),
+            reads: reads(memory.access()) && !through_table,
+            writes: writes(memory.access()),
+        };
+        if through_table && this.owner == Owner::Shared {
+            continue;
+        }
+        match found {
+            Some(before) if before.owner == Owner::Shared => {
+                if this.owner == Owner::Shared {
+                    this.reads |= before.reads;
+                    this.writes |= before.writes;
+                    this.address = this.address.with(before.address);
+                    found = Some(this);
+                }
+            }
+            Some(_) if this.owner != Owner::Shared => {}
+            _ => found = Some(this),
+        }
+    }
+    found
+}
+
+fn address(memory: &UsedMemory) -> Registers {
+    [memory.base(), memory.index()]
+        .into_iter()
+        .filter_map(number)
+        .fold(Registers::NONE, |set, one| set.with(Registers::one(one)))
+}
+
+/// RBP is the frame pointer or any other. Compilers keep locals below the frame
+/// and fields above the beginning of an object, so the sign tells.
+fn owner(one: &Instruction, memory: &UsedMemory) -> Owner {
+    let is_thread = matches!(memory.segment(), Register::FS | Register::GS);
+    // A stack pointer is compared with the limit of the stack, or with the word
+    // by which a Java thread is stopped: nobody waits for either.
+    let is_limit = one.mnemonic() == Mnemonic::Cmp
+        && (one.op0_register() == Register::RSP || one.op1_register() == Register::RSP);
+    match memory.base() {
+        _ if is_thread || is_limit => Owner::Thread,
+        Register::RSP => Owner::Stack,
+        Register::RBP if memory.displacement().cast_signed() < 0 => Owner::Stack,
+        _ => Owner::Shared,
+    }
+}
+
+fn is_locked(one: &Instruction) -> bool {
+    let is_exchange = one.mnemonic() == Mnemonic::Xchg
+        && (one.op0_kind() == OpKind::Memory || one.op1_kind() == OpKind::Memory);
+    one.has_lock_prefix() || is_exchange
+}
+
+fn condition(one: &Instruction) -> Option<Condition> {
+    if !matches!(flow(one), Flow::Branch(_)) {
+        return None;
+    }
+    let (question, is_negated) = match one.condition_code() {
+        ConditionCode::e => (Question::Equal, false),
+        ConditionCode::ne => (Question::Equal, true),
+        ConditionCode::b => (Question::Below, false),
+        ConditionCode::ae => (Question::Below, true),
+        ConditionCode::be => (Question::BelowOrEqual, false),
+        ConditionCode::a => (Question::BelowOrEqual, true),
+        ConditionCode::s => (Question::Negative, false),
+        ConditionCode::ns => (Question::Negative, true),
+        ConditionCode::l => (Question::Less, false),
+        ConditionCode::ge => (Question::Less, true),
+        ConditionCode::le => (Question::LessOrEqual, false),
+        ConditionCode::g => (Question::LessOrEqual, true),
+        _ => (Question::Other, false),
+    };
+    Some(Condition {
+        question,
+        is_negated,
+    })
+}
+
+/// Numbers that are operands, and the factor of a LEA that multiplies.
+fn constants(one: &Instruction) -> Vec<u64> {
+    let immediates = (0..one.op_count()).filter(|&index| is_immediate(one.op_kind(index)));
+    let mut found: Vec<u64> = immediates
+        .map(|index| cut(one.immediate(index), width(one)))
+        .collect();
+    if let Some(Step {
+        verb: Verb::Multiply,
+        right: Operand::Constant(factor),
+        ..
+    }) = step(one)
+    {
+        found.push(factor);
+    }
+    found
+}
+
+const fn is_immediate(kind: OpKind) -> bool {
+    matches!(
+        kind,
+        OpKind::Immediate8
+            | OpKind::Immediate16
+            | OpKind::Immediate32
+            | OpKind::Immediate64
+            | OpKind::Immediate8to16
+            | OpKind::Immediate8to32
+            | OpKind::Immediate8to64
+            | OpKind::Immediate32to64
+    )
+}
+
+/// Bits that the instruction computes with.
+fn width(one: &Instruction) -> u32 {
+    let bytes = match one.op0_kind() {
+        OpKind::Register => one.op0_register().size(),
+        OpKind::Memory => one.memory_size().size(),
+        _ => 8,
+    };
+    u32::try_from(bytes.min(8) * 8).unwrap_or(64)
+}
+
+/// The low bits of a number.
+const fn cut(value: u64, bits: u32) -> u64 {
+    if bits >= 64 {
+        value
+    } else {
+        value & ((1 << bits) - 1)
+    }
+}
+
+fn step(one: &Instruction) -> Option<Step> {
+    let bits = width(one);
+    if !matches!(bits, 32 | 64) || one.has_lock_prefix() {
+        return None;
+    }
+    let (left, right) = (operand(one, 0, bits), operand(one, 1, bits));
+    let is_same = one.op_count() == 2 && left == right && left != Operand::Unknown;
+    let (verb, left, right) = match one.mnemonic() {
+        Mnemonic::Lea => return lea(one, bits),
+        Mnemonic::Mov => (Verb::Move, right, right),
+        Mnemonic::Xor | Mnemonic::Sub if is_same => (Verb::Move, left, Operand::Constant(0)),
+        Mnemonic::Add => (Verb::Add, left, right),
+        Mnemonic::Sub | Mnemonic::Cmp => (Verb::Subtract, left, right),
+        Mnemonic::And | Mnemonic::Test => (Verb::And, left, right),
+        Mnemonic::Inc => (Verb::Add, left, Operand::Constant(1)),
+        Mnemonic::Dec => (Verb::Subtract, left, Operand::Constant(1)),
+        Mnemonic::Shl => (Verb::ShiftLeft, left, right),
+        Mnemonic::Imul if one.op_count() == 2 => (Verb::Multiply, left, right),
+        Mnemonic::Imul if one.op_count() == 3 => (Verb::Multiply, right, operand(one, 2, bits)),
+        _ => return None,
+    };
+    let is_asked = matches!(one.mnemonic(), Mnemonic::Cmp | Mnemonic::Test);
+    let to = place(one, 0);
+    if to.is_none() && !is_asked {
+        return None;
+    }
+    Some(Step {
+        to: to.filter(|_| !is_asked),
+        verb,
+        left,
+        right,
+        bits,
+    })
+}
+
+/// LEA as a sum, or as a product where base and index are one register.
+fn lea(one: &Instruction, bits: u32) -> Option<Step> {
+    let to = place(one, 0);
+    let at = |register| {
+        number(register).map_or(Operand::Unknown, |number| {
+            Operand::At(Place::Register(number))
+        })
+    };
+    let (base, index) = (one.memory_base(), one.memory_index());
+    let (displacement, scale) = (one.memory_displacement64(), one.memory_index_scale());
+    let (verb, left, right) = if index == Register::None {
+        (Verb::Add, at(base), Operand::Constant(displacement))
+    } else if displacement != 0 {
+        return None;
+    } else if base == index {
+        let factor = Operand::Constant(u64::from(scale) + 1);
+        (Verb::Multiply, at(base), factor)
+    } else if base == Register::None {
+        let factor = Operand::Constant(u64::from(scale));
+        (Verb::Multiply, at(index), factor)
+    } else if scale == 1 {
+        (Verb::Add, at(base), at(index))
+    } else {
+        return None;
+    };
+    Some(Step {
+        to,
+        verb,
+        left,
+        right,
+        bits,
+    })
+}
+
+fn operand(one: &Instruction, index: u32, bits: u32) -> Operand {
+    if index >= one.op_count() {
+        return Operand::Unknown;
+    }
+    if is_immediate(one.op_kind(index)) {
+        return Operand::Constant(cut(one.immediate(index), bits));
+    }
+    place(one, index).map_or(Operand::Unknown, Operand::At)
+}
+
+/// A general register of 32 or 64 bits, or a slot of the stack of that size.
+fn place(one: &Instruction, index: u32) -> Option<Place> {
+    match one.op_kind(index) {
+        OpKind::Register => {
+            let register = one.op_register(index);
+            let is_whole = register.is_gpr32() || register.is_gpr64();
+            is_whole.then(|| number(register).map(Place::Register))?
+        }
+        OpKind::Memory => {
+            let base = one.memory_base();
+            let offset = one.memory_displacement64().cast_signed();
+            let is_own = base == Register::RSP || base == Register::RBP && offset < 0;
+            let is_slot = is_own
+                && one.memory_index() == Register::None
+                && one.segment_prefix() == Register::None;
+            is_slot.then(|| number(base).map(|base| Place::Slot { base, offset }))?
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,151 @@
+//! Which file each address of a process came from.
+
+use std::path::Path;
+
+use super::super::capture::read_file;
+
+/// Code that is mapped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mapping {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    /// Of the first address in the file, bytes.
+    pub(super) offset: u64,
+    /// Index of the file among all that were met.
+    pub(super) module: usize,
+}
+
+/// The executable mappings of one process, in order and without overlap.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Maps(Vec<Mapping>);
+
+impl Maps {
+    /// Adds one, in the place of what was there.
+    pub(super) fn insert(&mut self, new: Mapping) {
+        let mut kept = Vec::with_capacity(self.0.len() + 2);
+        for old in self.0.drain(..) {
+            if old.start < new.start {
+                kept.push(Mapping {
+                    end: old.end.min(new.start),
+                    ..old
+                });
+            }
+            if old.end > new.end {
+                let start = old.start.max(new.end);
+                kept.push(Mapping {
+                    start,
+                    offset: old.offset.saturating_add(start - old.start),
+                    ..old
+                });
+            }
+        }
+        if new.start < new.end {
+            kept.push(new);
+        }
+        kept.sort_unstable_by_key(|mapping| mapping.start);
+        self.0 = kept;
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// What holds an address.
+    pub(super) fn find(&self, address: u64) -> Option<&Mapping> {
+        let after = self.0.partition_point(|mapping| mapping.start <= address);
+        let mapping = self.0.get(after.checked_sub(1)?)?;
+        (address < mapping.end).then_some(mapping)
+    }
+}
+
+/// A line of `/proc/PID/maps` that maps code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Line<'a> {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) offset: u64,
+    /// Empty for memory of no file.
+    pub(super) path: &'a str,
+}
+
+/// Reads one line; `None` for memory that is not executed.
+pub(super) fn parse_line(line: &str) -> Option<Line<'_>> {
+    let mut rest = line;
+    let mut field = || {
+        rest = rest.trim_start_matches(' ');
+        let (field, after) = rest.split_once(' ').unwrap_or((rest, ""));
+        rest = after;
+        field
+    };
+    let (start, end) = field().split_once('-')?;
+    let rights = field();
+    let offset = field();
+    let (_device, _inode) = (field(), field());
+    let hexadecimal = |text| u64::from_str_radix(text, 16).ok();
+    rights.contains('x').then_some(Line {
+        start: hexadecimal(start)?,
+        end: hexadecimal(end)?,
+        offset: hexadecimal(offset)?,
+        path: rest.trim_start_matches(' '),
+    })
+}
+
+/// `/proc/PID/maps`; empty where it cannot be read.
+pub(super) fn read(pid: i32) -> String {
+    let bytes = read_file(Path::new(&format!("/proc/{pid}/maps"))).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mapping(start: u64, end: u64, module: usize) -> Mapping {
+        Mapping {
+            start,
+            end,
+            offset: 0x100 + start,
+            module,
+        }
+    }
+
+    #[test]
+    fn lines_of_code() {
+        let line = "7f10-7f20 r-xp 00000400 fe:00 1234       /usr/lib/a b.so (deleted)";
+        let found = parse_line(line).unwrap();
+        assert_eq!(
+            (found.start, found.end, found.offset),
+            (0x7f10, 0x7f20, 0x400)
+        );
+        assert_eq!(found.path, "/usr/lib/a b.so (deleted)");
+        assert_eq!(parse_line("7f10-7f20 rwxp 0 00:00 0").unwrap().path, "");
+        for other in [
+            "",
+            "7f10-7f20 r--p 0 00:00 0",
+            "x-y r-xp 0 0 0",
+            "7f10 r-xp",
+        ] {
+            assert_eq!(parse_line(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn what_is_mapped_later_covers_what_was_there() {
+        let mut maps = Maps::default();
+        maps.insert(mapping(0x1000, 0x5000, 0));
+        maps.insert(mapping(0x2000, 0x3000, 1));
+        let found = |address| {
+            maps.find(address)
+                .map(|m| (m.module, m.offset + address - m.start))
+        };
+        assert_eq!(found(0xfff), None);
+        assert_eq!(found(0x1000), Some((0, 0x1100)));
+        assert_eq!(found(0x2fff), Some((1, 0x30ff)));
+        assert_eq!(found(0x3000), Some((0, 0x3100)));
+        assert_eq!(found(0x5000), None);
+        maps.insert(mapping(0, 0x10000, 2));
+        assert_eq!(maps.0.len(), 1);
+        maps.clear();
+        assert_eq!(maps.find(0x1000), None);
+    }
+}

@@ -1,0 +1,328 @@
+//! Perf's records of samples and mappings, from bytes.
+//!
+//! Nothing of the bytes is believed that was not looked at, and no bytes make
+//! this panic. After a record that makes no sense the rest is given up.
+//!
+//! Layouts: `perf_event_open(2)`, section "MMAP layout", with `sample_type`
+//! identifier, instruction pointer, thread, time and call chain, and
+//! `sample_id_all`.
+
+use perf_event_open_sys::bindings as perf;
+
+/// `sample_type` of the events whose records are read here.
+pub(super) const SAMPLE_TYPE: u64 = (perf::PERF_SAMPLE_IDENTIFIER
+    | perf::PERF_SAMPLE_IP
+    | perf::PERF_SAMPLE_TID
+    | perf::PERF_SAMPLE_TIME
+    | perf::PERF_SAMPLE_CALLCHAIN
+    | perf::PERF_SAMPLE_REGS_USER) as u64;
+
+/// Registers that are sampled: x86's sixteen general ones (`enum
+/// perf_event_x86_regs`: AX to SP, R8 to R15); none elsewhere.
+pub(super) const REGISTER_MASK: u64 = if cfg!(target_arch = "x86_64") {
+    0x00ff_00ff
+} else {
+    0
+};
+
+/// Types of records, `enum perf_event_type`.
+mod kind {
+    pub(super) const MMAP: u32 = 1;
+    pub(super) const LOST: u32 = 2;
+    pub(super) const COMM: u32 = 3;
+    pub(super) const FORK: u32 = 7;
+    pub(super) const SAMPLE: u32 = 9;
+    pub(super) const LOST_SAMPLES: u32 = 13;
+}
+
+/// `PERF_RECORD_MISC_COMM_EXEC`: the name is a new program's.
+const MISC_EXEC: u16 = 1 << 13;
+/// Numbers from here on in a call chain are no addresses but say what follows
+/// (`enum perf_callchain_context`).
+const CONTEXTS: u64 = -4095i64 as u64;
+const CONTEXT_KERNEL: u64 = -128i64 as u64;
+const CONTEXT_USER: u64 = -512i64 as u64;
+
+/// Bytes of the header that every record begins with.
+const HEADER: usize = 8;
+/// Process and thread, time, identifier at the end of all but samples.
+const TRAILER: usize = 24;
+
+/// A record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Record<'a> {
+    /// A thread was seen.
+    Sample {
+        /// Which event saw it.
+        id: u64,
+        /// Its process.
+        pid: i32,
+        /// The thread.
+        tid: i32,
+        /// What it executes, and where that returns to.
+        chain: Chain<'a>,
+        /// Its general registers, in the kernel's order; none where it has none
+        /// of its own.
+        registers: Registers<'a>,
+    },
+    /// Code was mapped.
+    Mapped {
+        /// The process.
+        pid: i32,
+        /// First address.
+        start: u64,
+        /// Bytes.
+        length: u64,
+        /// Where in the file, bytes.
+        offset: u64,
+        /// The file, as the process names it.
+        path: &'a [u8],
+    },
+    /// A thread has a name.
+    Named {
+        /// Its process.
+        pid: i32,
+        /// The thread.
+        tid: i32,
+        /// It runs a new program: nothing of the old one is mapped.
+        is_exec: bool,
+        /// The name.
+        name: &'a [u8],
+    },
+    /// A thread began.
+    Fork {
+        /// Its process.
+        pid: i32,
+        /// The process that made it.
+        parent: i32,
+        /// The thread.
+        tid: i32,
+        /// The thread that made it.
+        parent_tid: i32,
+    },
+    /// Samples found no room.
+    Lost(u64),
+    /// Bytes that are no record; nothing follows.
+    Damaged,
+}
+
+/// Addresses of a call chain, innermost first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chain<'a> {
+    bytes: &'a [u8],
+    /// Where there is no chain.
+    ip: u64,
+    is_kernel: bool,
+}
+
+impl Chain<'_> {
+    /// The addresses, and whether each is of the kernel.
+    pub fn frames(&self) -> impl Iterator<Item = (u64, bool)> {
+        let mut is_kernel = self.is_kernel;
+        let chain = numbers(self.bytes).filter_map(move |number| {
+            if number < CONTEXTS {
+                return Some((number, is_kernel));
+            }
+            match number {
+                CONTEXT_KERNEL => is_kernel = true,
+                CONTEXT_USER => is_kernel = false,
+                _ => {}
+            }
+            None
+        });
+        let alone = self.bytes.is_empty().then_some((self.ip, self.is_kernel));
+        chain.chain(alone)
+    }
+}
+
+/// Values of registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Registers<'a>(&'a [u8]);
+
+impl Registers<'_> {
+    /// One after the other.
+    pub fn values(&self) -> impl Iterator<Item = u64> {
+        numbers(self.0)
+    }
+}
+
+fn numbers(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.chunks_exact(8).map(|bytes| {
+        let mut number = [0; 8];
+        number.copy_from_slice(bytes);
+        u64::from_ne_bytes(number)
+    })
+}
+
+/// Reads records one after the other, with their times in ns of the event's
+/// clock. Kinds that do not matter here are passed over.
+#[derive(Debug, Clone)]
+pub struct Records<'a> {
+    rest: &'a [u8],
+    time_ns: u64,
+}
+
+impl<'a> Records<'a> {
+    /// Of these bytes.
+    #[must_use]
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            rest: bytes,
+            time_ns: 0,
+        }
+    }
+
+    /// Type, flags and body of the next record.
+    fn cut(&mut self) -> Option<(u32, u16, &'a [u8])> {
+        let mut header = Reader(self.rest);
+        let kind = header.u32()?;
+        let flags = header.u16()?;
+        let size = usize::from(header.u16()?);
+        let body = self.rest.get(HEADER..size)?;
+        self.rest = &self.rest[size..];
+        Some((kind, flags, body))
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = (u64, Record<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.rest.is_empty() {
+            let read = self
+                .cut()
+                .and_then(|(kind, flags, body)| read(kind, flags, body));
+            match read {
+                Some(Some((time_ns, record))) => {
+                    self.time_ns = time_ns;
+                    return Some((time_ns, record));
+                }
+                Some(None) => {}
+                None => {
+                    self.rest = &[];
+                    return Some((self.time_ns, Record::Damaged));
+                }
+            }
+        }
+        None
+    }
+}
+
+/// What a record says; the outer `None`: it makes no sense, the inner one: it
+/// does not matter here.
+fn read(kind: u32, flags: u16, body: &[u8]) -> Option<Option<(u64, Record<'_>)>> {
+    if kind == kind::SAMPLE {
+        return sample(flags, body).map(Some);
+    }
+    if !matches!(
+        kind,
+        kind::MMAP | kind::LOST | kind::COMM | kind::FORK | kind::LOST_SAMPLES
+    ) {
+        return Some(None);
+    }
+    let at = body.len().checked_sub(TRAILER)?;
+    let mut trailer = Reader(&body[at..]);
+    trailer.u64()?;
+    let time_ns = trailer.u64()?;
+    let mut reader = Reader(&body[..at]);
+    let record = match kind {
+        kind::MMAP => {
+            let pid = reader.i32()?;
+            reader.i32()?;
+            Record::Mapped {
+                pid,
+                start: reader.u64()?,
+                length: reader.u64()?,
+                offset: reader.u64()?,
+                path: reader.text()?,
+            }
+        }
+        kind::COMM => Record::Named {
+            pid: reader.i32()?,
+            tid: reader.i32()?,
+            is_exec: flags & MISC_EXEC != 0,
+            name: reader.text()?,
+        },
+        kind::FORK => Record::Fork {
+            pid: reader.i32()?,
+            parent: reader.i32()?,
+            tid: reader.i32()?,
+            parent_tid: reader.i32()?,
+        },
+        kind::LOST => {
+            reader.u64()?;
+            Record::Lost(reader.u64()?)
+        }
+        _ => Record::Lost(reader.u64()?),
+    };
+    Some(Some((time_ns, record)))
+}
+
+fn sample(flags: u16, body: &[u8]) -> Option<(u64, Record<'_>)> {
+    let mut reader = Reader(body);
+    let id = reader.u64()?;
+    let ip = reader.u64()?;
+    let (pid, tid) = (reader.i32()?, reader.i32()?);
+    let time_ns = reader.u64()?;
+    let bytes = usize::try_from(reader.u64()?).ok()?.checked_mul(8)?;
+    let is_kernel =
+        u32::from(flags) & perf::PERF_RECORD_MISC_CPUMODE_MASK == perf::PERF_RECORD_MISC_KERNEL;
+    let chain = Chain {
+        bytes: reader.0.get(..bytes)?,
+        ip,
+        is_kernel,
+    };
+    reader.0 = &reader.0[bytes..];
+    // The kind of registers; 0 where the thread has none (of the kernel).
+    let has_registers = reader.u64()? != 0;
+    let length = if has_registers {
+        REGISTER_MASK.count_ones() as usize * 8
+    } else {
+        0
+    };
+    let record = Record::Sample {
+        id,
+        pid,
+        tid,
+        chain,
+        registers: Registers(reader.0.get(..length)?),
+    };
+    Some((time_ns, record))
+}
+
+/// Numbers of the machine's own byte order, one after the other.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, tail) = self.0.split_first_chunk::<N>()?;
+        self.0 = tail;
+        Some(*head)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.bytes().map(u16::from_ne_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.bytes().map(u32::from_ne_bytes)
+    }
+
+    fn i32(&mut self) -> Option<i32> {
+        self.bytes().map(i32::from_ne_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.bytes().map(u64::from_ne_bytes)
+    }
+
+    /// Text that a zero byte ends.
+    fn text(&self) -> Option<&'a [u8]> {
+        let end = self.0.iter().position(|&byte| byte == 0)?;
+        Some(&self.0[..end])
+    }
+}
+
+#[cfg(test)]
+#[path = "records_tests.rs"]
+mod tests;

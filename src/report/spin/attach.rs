@@ -1,0 +1,235 @@
+//! Where a program spins, as text.
+
+use crate::record::{SpinAttachRecord, SpinPlace, SpinShares, TraceSource};
+use crate::report::comparison::findings;
+use crate::report::style::{Palette, nanoseconds, paragraph, seconds, shortened, table, visible};
+
+/// Places, threads and lines that are shown; the record has more.
+const MOST_PLACES: usize = 6;
+/// A place is shown from this share of CPU time on.
+const LEAST_SHARE: f64 = 0.005;
+const MOST_THREADS: usize = 8;
+const MOST_LINES: usize = 8;
+
+/// A record of `spin attach` for a terminal.
+#[must_use]
+pub fn spin_attach(record: &SpinAttachRecord, palette: Palette) -> String {
+    let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title(record))));
+    out += &format!("{}\n\n", paragraph("", "  ", &made_by(record)));
+    out += &format!(
+        "{}\n",
+        paragraph("", "  ", &format!("{}.", capital(&record.verdict())))
+    );
+    if let Some(shares) = &record.shares {
+        out += &shares_table(record, shares);
+    }
+    let shown = record.places.iter().filter(|place| place.share >= LEAST_SHARE);
+    let shown: Vec<&SpinPlace> = shown.take(MOST_PLACES).collect();
+    for (at, place) in shown.iter().enumerate() {
+        out += &place_text(at + 1, place, palette);
+    }
+    let left = record.places.len() - shown.len();
+    if left > 0 {
+        let places = counted(left as u64, "smaller place");
+        out += &format!("\n  … and {places}, in the record (--format json).\n");
+    }
+    out += &threads(record);
+    out += &findings(&record.findings, palette);
+    for note in &record.notes {
+        out += &format!("{}\n", paragraph("  · ", "    ", &visible(note)));
+    }
+    out += &palette.faint(&format!("\nRecord {}.\n", visible(&record.id)));
+    out
+}
+
+fn title(record: &SpinAttachRecord) -> String {
+    match &record.source {
+        TraceSource::Command {
+            command, placement, ..
+        } => format!(
+            "{} at {}",
+            visible(&shell_words::join(command)),
+            visible(placement)
+        ),
+        TraceSource::Process { pid, name } => format!("process {pid} ({})", visible(name)),
+        TraceSource::Machine | TraceSource::Import { .. } => String::new(),
+    }
+}
+
+fn made_by(record: &SpinAttachRecord) -> String {
+    let own = if record.cpu_s > 0.0 {
+        format!(
+            "; pinwise itself used {} of CPU time for it",
+            seconds(record.own_cpu_s)
+        )
+    } else {
+        String::new()
+    };
+    if record.event == "proc" {
+        return format!("CPU time from /proc over {}{own}.", seconds(record.wall_s));
+    }
+    format!(
+        "{} samples by {} over {}, {} for each second of a thread's CPU time{own}.",
+        record.samples,
+        visible(&record.event),
+        seconds(record.wall_s),
+        record.hz
+    )
+}
+
+fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(|c| c.to_uppercase().to_string());
+    format!("{}{}", first.unwrap_or_default(), characters.as_str())
+}
+
+fn shares_table(record: &SpinAttachRecord, shares: &SpinShares) -> String {
+    let kinds = [
+        (
+            "polling",
+            shares.polling_s,
+            "looks, and hints between looks",
+        ),
+        ("blind delay", shares.blind_delay_s, "hints without looking"),
+        ("bare load", shares.bare_load_s, "looks without a hint"),
+        ("yielding", shares.yielding_s, "sched_yield between looks"),
+        ("work", shares.work_s, "everything else"),
+    ];
+    let mut out = String::new();
+    for (name, time_s, words) in kinds {
+        let share = if record.cpu_s > 0.0 {
+            100.0 * time_s / record.cpu_s
+        } else {
+            0.0
+        };
+        out += &format!(
+            "  {name:<12} {:>9} {share:5.1} %  {words}\n",
+            seconds(time_s)
+        );
+    }
+    if let Some(rate) = record.pauses_per_s.filter(|rate| *rate > 0.0) {
+        let cost = record.pause_ns.map_or_else(String::new, |ns| {
+            format!("; one takes {} on this machine", nanoseconds(ns))
+        });
+        let line = format!("About {} PAUSEs a second{cost}.", grouped(rate));
+        out += &format!("  {}\n", paragraph("", "  ", &line));
+    }
+    out
+}
+
+/// A number of things.
+fn counted(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+/// A large number with commas.
+fn grouped(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+fn place_text(number: usize, place: &SpinPlace, palette: Palette) -> String {
+    let module = place
+        .module
+        .as_deref()
+        .map_or("code made at run time", |path| {
+            path.rsplit('/').next().unwrap_or(path)
+        });
+    let function = place.function.as_deref().unwrap_or("no name");
+    let head = format!(
+        "{number}. {}: {} of CPU time, {:.1} % ({} samples, {})",
+        place.kind.replace('_', " "),
+        seconds(place.cpu_s),
+        100.0 * place.share,
+        place.samples,
+        counted(place.threads as u64, "thread")
+    );
+    let mut out = format!("\n{}\n", palette.strong(&head));
+    let lines = [
+        Some(format!(
+            "{} in {}, at {:#x}",
+            shortened(&visible(function), 48),
+            visible(module),
+            place.address
+        )),
+        place
+            .gap_hints
+            .map(|gap| format!("{} from look to look", counted(gap, "PAUSE"))),
+        place.hint_ns_seen.map(|ns| {
+            format!(
+                "one PAUSE took {} there, with its share of the loop ({} pairs of samples)",
+                nanoseconds(ns),
+                place.hint_ns_pairs
+            )
+        }),
+    ];
+    for line in lines.into_iter().flatten() {
+        out += &format!("{}\n", paragraph("   ", "   ", &line));
+    }
+    for found in &place.algorithms {
+        let line = format!(
+            "{} {} ({}): {}",
+            match found.strength.as_str() {
+                "certain" => "it is",
+                "likely" => "it is likely",
+                _ => "it may be",
+            },
+            visible(&found.name),
+            visible(&found.algorithm),
+            visible(&found.why)
+        );
+        out += &format!("{}\n", paragraph("   ", "     ", &line));
+        if !found.tunables.is_empty() {
+            let line = format!("set by {}", visible(&found.tunables.join("; ")));
+            out += &format!("{}\n", paragraph("     ", "     ", &line));
+        }
+    }
+    for line in place.code.iter().take(MOST_LINES) {
+        out += &palette.faint(&format!("       {}\n", visible(line)));
+    }
+    if place.code.len() > MOST_LINES {
+        out += &palette.faint(&format!(
+            "       … {} more\n",
+            place.code.len() - MOST_LINES
+        ));
+    }
+    for caller in place.callers.iter().filter(|c| !c.functions.is_empty()) {
+        let names: Vec<String> = caller
+            .functions
+            .iter()
+            .map(|name| shortened(&visible(name), 40))
+            .collect();
+        let line = format!("{} from {}", seconds(caller.cpu_s), names.join(" < "));
+        out += &format!("{}\n", paragraph("   ", "     ", &line));
+    }
+    out
+}
+
+fn threads(record: &SpinAttachRecord) -> String {
+    let shown = record.threads.iter().take(MOST_THREADS);
+    let rows: Vec<Vec<String>> = shown
+        .map(|thread| {
+            vec![
+                thread.tid.to_string(),
+                shortened(&visible(&thread.name), 24),
+                seconds(thread.cpu_s),
+                thread.spin_s.map_or_else(|| "unknown".to_owned(), seconds),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\n{}\n",
+        table(&["thread", "name", "CPU time", "of that spinning"], rows)
+    )
+}

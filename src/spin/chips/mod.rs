@@ -1,0 +1,140 @@
+//! Known chips: what a PAUSE costs on each, and how a chip is recognised.
+//!
+//! Published figures, most of them of `InstLatx64`'s dumps, in which an addition
+//! takes one cycle, so that cycles are the core's. A machine's own measurement
+//! is always to be preferred: guests, clocks and microcode differ.
+
+mod intel;
+mod intel_since_skylake;
+mod others;
+
+use super::nearest_name;
+
+/// Where a clock was taken from that nobody measured.
+const ASSUMED: &str = "assumed: a round figure for its products";
+/// The clock at which 11 and 140 cycles give 19 and 246 ms.
+const REPORT: &str = "the clock that gives the totals of the third field report";
+
+/// How CPUID and `/proc/cpuinfo` name a chip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signature {
+    /// CPUID's vendor, as `GenuineIntel`.
+    pub vendor: &'static str,
+    /// Family, the extended one added.
+    pub family: u32,
+    /// Models, the extended part in front; empty for all of the family.
+    pub models: &'static [u32],
+    /// Steppings, from and to. Skylake-SP and Cascade Lake-SP differ in these
+    /// alone.
+    pub steppings: (u32, u32),
+}
+
+/// A kind of core, by what its PAUSE costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Chip {
+    /// Its id, as `skylake-sp`.
+    pub id: &'static str,
+    /// Other names that are understood.
+    pub also: &'static [&'static str],
+    /// Its name.
+    pub name: &'static str,
+    /// Who makes it.
+    pub vendor: &'static str,
+    /// When it came.
+    pub year: u16,
+    /// PAUSE, core cycles, lowest and highest of its machines.
+    pub pause_cycles: (f64, f64),
+    /// TPAUSE until a moment that has passed: its least cost, core cycles.
+    pub tpause_cycles: Option<(f64, f64)>,
+    /// UMWAIT likewise.
+    pub umwait_cycles: Option<(f64, f64)>,
+    /// How it is recognised.
+    pub signature: Signature,
+    /// A typical clock, GHz, for turning cycles into time.
+    pub ghz: f64,
+    /// Where the clock is from.
+    pub ghz_from: &'static str,
+    /// Where the cycles are from.
+    pub source: &'static str,
+}
+
+impl Chip {
+    /// One PAUSE at the typical clock, ns: the lowest cost of its machines.
+    #[must_use]
+    pub fn pause_ns(&self) -> f64 {
+        self.pause_cycles.0 / self.ghz
+    }
+}
+
+impl Signature {
+    fn is_of(&self, vendor: &str, family: u32, model: u32, stepping: Option<u32>) -> bool {
+        let (from, to) = self.steppings;
+        self.vendor == vendor
+            && self.family == family
+            && (self.models.is_empty() || self.models.contains(&model))
+            && stepping.is_none_or(|stepping| (from..=to).contains(&stepping))
+    }
+}
+
+/// All of them.
+pub fn chips() -> impl Iterator<Item = &'static Chip> {
+    [intel::ROWS, intel_since_skylake::ROWS, others::ROWS]
+        .into_iter()
+        .flatten()
+}
+
+/// No chip has this name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no chip is called '{name}'{}",
+    nearest.map_or(String::new(), |id| format!("; did you mean {id}?"))
+)]
+pub struct UnknownChip {
+    /// What was asked for.
+    pub name: String,
+    /// The id that is most like it.
+    pub nearest: Option<&'static str>,
+}
+
+/// The chip of a name; case, hyphens, underscores and blanks do not matter.
+///
+/// # Errors
+/// [`UnknownChip`], with the nearest one.
+pub fn chip(name: &str) -> Result<&'static Chip, UnknownChip> {
+    let wanted = plain(name);
+    let is_called = |chip: &&Chip| {
+        plain(chip.id) == wanted || chip.also.iter().any(|also| plain(also) == wanted)
+    };
+    chips().find(is_called).ok_or_else(|| UnknownChip {
+        name: name.to_owned(),
+        nearest: nearest_name(&name.to_lowercase(), chips().map(|chip| chip.id)),
+    })
+}
+
+/// The chips of a CPU's identity: none, one, or the kinds of core of a hybrid.
+/// Several, too, where the stepping is not told and matters.
+#[must_use]
+pub fn identified(
+    vendor: &str,
+    family: u32,
+    model: u32,
+    stepping: Option<u32>,
+) -> Vec<&'static Chip> {
+    let is_it = |chip: &&Chip| chip.signature.is_of(vendor, family, model, stepping);
+    chips().filter(is_it).collect()
+}
+
+/// How many chips have a cheaper PAUSE, in cycles, and how many there are.
+#[must_use]
+pub fn rank(pause_cycles: f64) -> (usize, usize) {
+    let cheaper = chips().filter(|chip| chip.pause_cycles.1 < pause_cycles);
+    (cheaper.count(), chips().count())
+}
+
+fn plain(name: &str) -> String {
+    let kept = name.chars().filter(|c| !matches!(c, '-' | '_' | ' '));
+    kept.collect::<String>().to_lowercase()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,338 @@
+//! From an algorithm's row to its wait on a machine, and from a wait to times.
+//!
+//! Everything is counted in hints until the end, so that totals are exact;
+//! nothing here knows where a row or the cost of a hint came from.
+
+use std::time::Duration;
+
+use super::algorithm::{Algorithm, Bound, Case, Course, Growth, Runs, Setting, Unit, Wait};
+
+impl Algorithm {
+    /// What a waiter does on a machine; `None` where the course is not known.
+    ///
+    /// Waits that only load or yield have runs of no hints, one for each look.
+    #[must_use]
+    pub fn wait(&self, setting: &Setting, case: Case) -> Option<Wait> {
+        let course = match case {
+            Case::Longest => self.longest.unwrap_or(self.course),
+            Case::Typical => self.course,
+        };
+        if setting.cpus < self.least_cpus {
+            return Some(Wait {
+                runs: Vec::new(),
+                is_endless: false,
+            });
+        }
+        let scale = Scale::of(self.unit, setting.hint_ns);
+        let is_endless = matches!(course, Course::Endless { .. });
+        let runs = units(course, setting, case, scale.cap_units)?;
+        let runs = runs.into_iter().map(|run| Runs {
+            times: run.times,
+            hints: run.hints.saturating_mul(scale.hints_per_unit),
+        });
+        Some(Wait {
+            runs: runs.collect(),
+            is_endless,
+        })
+    }
+
+    /// Does the cost of a hint hardly change how long it spins? So with what
+    /// measures it, goes by the clock, or does without.
+    #[must_use]
+    pub const fn is_immune(&self) -> bool {
+        match self.unit {
+            Unit::Hint | Unit::Graded { .. } => false,
+            Unit::Normalised { .. } | Unit::Clock | Unit::Load | Unit::Yield => true,
+        }
+    }
+}
+
+/// What a unit comes to where a hint takes so long.
+struct Scale {
+    hints_per_unit: u64,
+    /// No run has more units.
+    cap_units: u64,
+}
+
+impl Scale {
+    /// Normalised units are rounded as `CoreCLR` does: as many hints as come
+    /// closest to a unit, and as many of these units as come closest to the
+    /// most between two looks, one at least of each (dotnet/runtime,
+    /// `yieldprocessornormalized.cpp`).
+    fn of(unit: Unit, hint_ns: f64) -> Self {
+        let (hints_per_unit, cap_units) = match unit {
+            Unit::Hint | Unit::Clock => (1, u64::MAX),
+            Unit::Graded {
+                above_ns,
+                short,
+                long,
+            } => (if hint_ns > above_ns { long } else { short }, u64::MAX),
+            Unit::Normalised { unit_ns, most_ns } => {
+                let hints = nearest(unit_ns / hint_ns);
+                (hints, nearest(most_ns / (hints as f64 * hint_ns)))
+            }
+            Unit::Load | Unit::Yield => (0, u64::MAX),
+        };
+        Self {
+            hints_per_unit,
+            cap_units,
+        }
+    }
+}
+
+/// The nearest whole number, 1 at least.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast saturates, and what is no number becomes 1"
+)]
+fn nearest(value: f64) -> u64 {
+    (value.round() as u64).max(1)
+}
+
+/// The runs of a course, in units.
+fn units(course: Course, setting: &Setting, case: Case, cap_units: u64) -> Option<Vec<Runs>> {
+    Some(match course {
+        Course::Rounds {
+            repetitions,
+            first,
+            growth,
+            below,
+        } => {
+            let limit = below.on(setting.cpus);
+            let lengths = lengths(first, growth, case, cap_units);
+            let rounds: Vec<u64> = strictly_growing(lengths, limit);
+            let many = usize::try_from(repetitions).unwrap_or(usize::MAX);
+            joined(std::iter::repeat_n(rounds, many).flatten())
+        }
+        Course::Counted {
+            runs,
+            first,
+            growth,
+            cap,
+        } => counted(
+            runs,
+            setting.cpus,
+            (first, growth, case),
+            cap.min(cap_units),
+        ),
+        Course::Budgeted {
+            below,
+            first,
+            growth,
+            cap,
+        } => budgeted(
+            below,
+            lengths(first, growth, case, cap.min(cap_units)),
+            case,
+        ),
+        Course::Timed { ns } => {
+            let hints = nearest((ns as f64 / setting.hint_ns).ceil());
+            vec![Runs {
+                times: hints,
+                hints: 1,
+            }]
+        }
+        Course::Endless { gap } => vec![Runs {
+            times: 1,
+            hints: gap,
+        }],
+        Course::Unknown => return None,
+    })
+}
+
+/// The rounds that begin below a limit.
+fn strictly_growing(lengths: impl Iterator<Item = u64>, limit: u64) -> Vec<u64> {
+    let mut last = None;
+    lengths
+        .take_while(|&length| {
+            let grows = last.is_none_or(|last| length > last);
+            last = Some(length);
+            grows && length < limit
+        })
+        .collect()
+}
+
+/// So many runs; those at the cap are not gone through one by one.
+fn counted(
+    runs: Bound,
+    cpus: u64,
+    (first, growth, case): (u64, Growth, Case),
+    cap: u64,
+) -> Vec<Runs> {
+    let count = runs.on(cpus);
+    if let Growth::Constant | Growth::Random = growth {
+        let hints = lengths(first, growth, case, cap).next().unwrap_or(0);
+        return vec![Runs {
+            times: count,
+            hints,
+        }];
+    }
+    /// More doublings than a number has bits change nothing any more.
+    const GROWING: u64 = 64;
+    let mut lengths = lengths(first, growth, case, cap);
+    let growing = usize::try_from(count.min(GROWING)).unwrap_or(usize::MAX);
+    let mut made = joined(lengths.by_ref().take(growing));
+    if let (true, Some(hints)) = (count > GROWING, lengths.next()) {
+        made.push(Runs {
+            times: count - GROWING,
+            hints,
+        });
+    }
+    made
+}
+
+/// Runs while their sum stays below a budget; at the longest, draws fill it up.
+fn budgeted(below: u64, lengths: impl Iterator<Item = u64>, case: Case) -> Vec<Runs> {
+    let most = below.saturating_sub(1);
+    let mut sum = 0u64;
+    let mut runs = Vec::new();
+    for length in lengths {
+        let left = most - sum;
+        if length == 0 || length > left {
+            if case == Case::Longest && left > 0 {
+                runs.push(left);
+            }
+            break;
+        }
+        sum += length;
+        runs.push(length);
+    }
+    joined(runs.into_iter())
+}
+
+/// Lengths of runs, one after the other, without end.
+fn lengths(first: u64, growth: Growth, case: Case, cap: u64) -> impl Iterator<Item = u64> {
+    (0u64..).scan(first.min(cap), move |next, number| {
+        let base = *next;
+        let length = match growth {
+            Growth::Constant => base,
+            Growth::Times(factor) => {
+                *next = base.saturating_mul(factor).min(cap);
+                base
+            }
+            Growth::Jittered(factor) => {
+                *next = base.saturating_mul(factor).min(cap);
+                let most = base.saturating_sub(1);
+                base + if case == Case::Longest {
+                    most
+                } else {
+                    most / 2
+                }
+            }
+            Growth::Square => number.saturating_mul(number).min(cap),
+            Growth::Random => match case {
+                Case::Typical => cap / 2,
+                Case::Longest => cap,
+            },
+        };
+        Some(length)
+    })
+}
+
+/// Equal runs in a row as one.
+fn joined(lengths: impl Iterator<Item = u64>) -> Vec<Runs> {
+    let mut runs: Vec<Runs> = Vec::new();
+    for hints in lengths {
+        match runs.last_mut() {
+            Some(last) if last.hints == hints => last.times += 1,
+            _ => runs.push(Runs { times: 1, hints }),
+        }
+    }
+    runs
+}
+
+impl Wait {
+    /// Hints before it gives up; `None` where it never does.
+    #[must_use]
+    pub fn total_hints(&self) -> Option<u64> {
+        let sum = |sum: u64, run: &Runs| sum.saturating_add(run.times.saturating_mul(run.hints));
+        (!self.is_endless).then(|| self.runs.iter().fold(0, sum))
+    }
+
+    /// Most hints between two looks.
+    #[must_use]
+    pub fn blind_gap_hints(&self) -> u64 {
+        self.runs.iter().map(|run| run.hints).max().unwrap_or(0)
+    }
+
+    /// How long it spins where a hint takes so long; `None` where it never ends.
+    #[must_use]
+    pub fn total(&self, hint_ns: f64) -> Option<Duration> {
+        self.total_hints().map(|hints| time(hints, hint_ns))
+    }
+
+    /// The longest time without a look.
+    #[must_use]
+    pub fn blind_gap(&self, hint_ns: f64) -> Duration {
+        time(self.blind_gap_hints(), hint_ns)
+    }
+
+    /// The moments at which it looks, as hints since it began to wait; the
+    /// first look, before any hint, is not among them.
+    pub fn looks(&self) -> impl Iterator<Item = u64> + '_ {
+        let last = self.runs.last().filter(|_| self.is_endless);
+        let on = last
+            .into_iter()
+            .flat_map(|run| std::iter::repeat(run.hints));
+        let runs = self.runs.iter();
+        runs.flat_map(|run| (0..run.times).map(|_| run.hints))
+            .chain(on)
+            .scan(0u64, |sum, hints| {
+                *sum = sum.saturating_add(hints);
+                Some(*sum)
+            })
+    }
+
+    /// When a waiter sees a lock that becomes free `free_after` it began to
+    /// wait; `None` where it has parked by then.
+    #[must_use]
+    pub fn seen_after(&self, hint_ns: f64, free_after: Duration) -> Option<Duration> {
+        if free_after.is_zero() {
+            return Some(Duration::ZERO);
+        }
+        let mut before = 0u64;
+        for (at, run) in self.runs.iter().enumerate() {
+            let is_last = at + 1 == self.runs.len();
+            let times = if self.is_endless && is_last {
+                u64::MAX
+            } else {
+                run.times
+            };
+            if let Some(seen) = seen_in(before, run.hints, times, hint_ns, free_after) {
+                return Some(seen);
+            }
+            before = before.saturating_add(times.saturating_mul(run.hints));
+        }
+        None
+    }
+}
+
+/// The first look at or after a moment within equal runs that begin after so
+/// many hints.
+fn seen_in(
+    before: u64,
+    hints: u64,
+    times: u64,
+    hint_ns: f64,
+    free_after: Duration,
+) -> Option<Duration> {
+    let look = |number: u64| time(before.saturating_add(number.saturating_mul(hints)), hint_ns);
+    if times == 0 || (hints == 0 && look(0) < free_after) {
+        return None;
+    }
+    let passed = free_after.as_secs_f64() * 1e9 / hint_ns - before as f64;
+    // Rounding may put the guess one look to either side.
+    let guess = nearest((passed / hints.max(1) as f64).floor());
+    let around = guess.saturating_sub(1).max(1)..=guess.saturating_add(2).min(times);
+    around.map(look).find(|&seen| seen >= free_after)
+}
+
+/// So many hints, as a time; what exceeds the clock is its longest time.
+fn time(hints: u64, hint_ns: f64) -> Duration {
+    Duration::try_from_secs_f64(hints as f64 * hint_ns * 1e-9).unwrap_or(Duration::MAX)
+}
+
+#[cfg(test)]
+#[path = "wait_tests.rs"]
+mod tests;

@@ -1,0 +1,50 @@
+/* Two threads and a lock whose waiters spin as the .NET Framework's did with 24
+ * CPUs: rounds of 50 PAUSEs that triple while below 20,000 times the CPUs, ten
+ * times over, a look before each. Usage: netfx_lock SECONDS */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+static atomic_int taken;
+static double end;
+static volatile unsigned long work;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+static void busy(double seconds) {
+  for (double until = now() + seconds; now() < until;) work++;
+}
+
+__attribute__((noinline)) static void enter(unsigned cpus) {
+  for (;;)
+    for (int repetition = 0; repetition < 10; repetition++)
+      for (unsigned round = 50; round < 20000u * cpus; round *= 3) {
+        int free = 0;
+        if (atomic_load_explicit(&taken, memory_order_relaxed) == 0 &&
+            atomic_compare_exchange_strong(&taken, &free, 1))
+          return;
+        for (unsigned i = 0; i < round; i++) __builtin_ia32_pause();
+      }
+}
+
+static void *run(void *unused) {
+  while (now() < end) {
+    enter(24);
+    busy(0.01);
+    atomic_store(&taken, 0);
+    busy(0.001);
+  }
+  return unused;
+}
+
+int main(int count, char **arguments) {
+  end = now() + (count > 1 ? atof(arguments[1]) : 1);
+  pthread_t threads[2];
+  for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, run, NULL);
+  for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+}

@@ -1,0 +1,310 @@
+//! `spin attach` on real programs, which the tests compile: who spins is found
+//! without symbols, and who does not is left in peace.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{self, has_program, json, root, skipped};
+
+/// How long programs run, s: long enough for hundreds of samples of a thread
+/// that gets half of a CPU.
+const SECONDS: &str = "0.8";
+
+/// A program of `tests/data/programs`, compiled by this command line with the
+/// output's path added; `None`, told, where the compiler is missing.
+fn compiled(test: &str, folder: &Path, source: &str, compiler: &[&str]) -> Option<PathBuf> {
+    if !has_program(compiler[0]) {
+        skipped(test, &format!("{} is not installed", compiler[0]));
+        return None;
+    }
+    let program = folder.join("program");
+    let output = Command::new(compiler[0])
+        .args(&compiler[1..])
+        .arg("-o")
+        .arg(&program)
+        .arg(root().join("tests/data/programs").join(source))
+        .env("GOCACHE", folder.join("cache"))
+        .env("GOFLAGS", "-trimpath")
+        .env("GOTOOLCHAIN", "local")
+        .env("HOME", folder)
+        .output()
+        .unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() && words.contains("omp.h") {
+        skipped(test, "the compiler has no OpenMP");
+        return None;
+    }
+    assert!(output.status.success(), "{words}");
+    Some(program)
+}
+
+fn attached(command: &[&str]) -> Value {
+    let mut arguments = vec!["--format", "json", "spin", "attach", "--"];
+    arguments.extend(command);
+    let record = json(&arguments);
+    let samples = record["samples"].as_u64().unwrap();
+    assert!(samples > 50, "{samples} samples: {}", record["notes"]);
+    record
+}
+
+fn share(record: &Value) -> f64 {
+    record["spin_share"].as_f64().unwrap()
+}
+
+/// The hottest place: its kind, and the algorithms that it may be.
+fn hottest(record: &Value) -> (String, Vec<String>) {
+    let place = &record["places"][0];
+    let algorithms = place["algorithms"].as_array().unwrap();
+    let ids = algorithms.iter().map(|a| a["algorithm"].as_str().unwrap());
+    (
+        place["kind"].as_str().unwrap().to_owned(),
+        ids.map(str::to_owned).collect(),
+    )
+}
+
+#[track_caller]
+fn check_spins(record: &Value, kinds: &[&str], algorithm: &str) {
+    assert!(share(record) > 0.2, "{record:#}");
+    let (kind, algorithms) = hottest(record);
+    assert!(kinds.contains(&kind.as_str()), "{kind}: {record:#}");
+    assert!(
+        algorithms.iter().any(|id| id == algorithm),
+        "{algorithms:?}: {record:#}"
+    );
+}
+
+/// May perf events sample programs here?
+fn can_sample(test: &str) -> bool {
+    let record = json(&["--format", "json", "spin", "attach", "--", "true"]);
+    let is_seen = record["event"] != "proc";
+    if !is_seen {
+        skipped(test, &format!("no perf events here: {}", record["notes"]));
+    }
+    is_seen
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_lock_of_the_net_framework_is_blind() {
+    let test = "spin_attach::the_lock_of_the_net_framework_is_blind";
+    if !can_sample(test) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for options in [&["-O2"][..], &["-O0"], &["-O2", "-s"]] {
+        let compiler = [&["cc", "-pthread"], options].concat();
+        let Some(program) = compiled(test, folder.path(), "netfx_lock.c", &compiler) else {
+            return;
+        };
+        let record = attached(&[program.to_str().unwrap(), SECONDS]);
+        check_spins(&record, &["blind_delay"], "netfx_awarelock");
+        let shares = &record["shares"];
+        let blind = shares["blind_delay_s"].as_f64().unwrap();
+        assert!(blind > 10.0 * shares["polling_s"].as_f64().unwrap());
+        assert!(record["pauses_per_s"].as_f64().unwrap() > 1e5);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_pthread_spin_lock_polls() {
+    let test = "spin_attach::a_pthread_spin_lock_polls";
+    if !can_sample(test) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let compiler = ["cc", "-O2", "-pthread"];
+    let Some(program) = compiled(test, folder.path(), "spin_lock.c", &compiler) else {
+        return;
+    };
+    let record = attached(&[program.to_str().unwrap(), SECONDS]);
+    check_spins(&record, &["polling"], "glibc_spinlock");
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn libgomp_is_found_without_symbols() {
+    let test = "spin_attach::libgomp_is_found_without_symbols";
+    if !can_sample(test) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let compiler = ["gcc", "-O2", "-fopenmp", "-s"];
+    let Some(program) = compiled(test, folder.path(), "openmp.c", &compiler) else {
+        return;
+    };
+    let record = attached(&[
+        "env",
+        "OMP_WAIT_POLICY=active",
+        program.to_str().unwrap(),
+        SECONDS,
+    ]);
+    check_spins(&record, &["polling"], "libgomp");
+    let place = &record["places"][0];
+    assert!(place["module"].as_str().unwrap().contains("libgomp"));
+    let tunables = place["algorithms"][0]["tunables"].to_string();
+    assert!(tunables.contains("GOMP_SPINCOUNT"), "{tunables}");
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn code_that_a_jvm_makes_is_seen() {
+    let test = "spin_attach::code_that_a_jvm_makes_is_seen";
+    if !can_sample(test) {
+        return;
+    }
+    for program in ["java", "javac"] {
+        if !has_program(program) {
+            return skipped(test, &format!("{program} is not installed"));
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let made = Command::new("javac")
+        .arg("-d")
+        .arg(folder.path())
+        .arg(root().join("tests/data/programs/OnSpinWait.java"))
+        .status()
+        .unwrap();
+    assert!(made.success());
+    let classes = folder.path().to_str().unwrap();
+    let record = attached(&["java", "-cp", classes, "OnSpinWait", "1500"]);
+    check_spins(&record, &["polling"], "java_onspinwait");
+    assert!(record["places"][0]["module"].is_null());
+}
+
+#[test]
+fn mutexes_that_are_rarely_contended_do_not_spin() {
+    let test = "spin_attach::mutexes_that_are_rarely_contended_do_not_spin";
+    if !can_sample(test) {
+        return;
+    }
+    let compilers = [
+        (&["rustc", "-O", "--edition", "2021"][..], "mutex.rs"),
+        (&["go", "build"], "mutex.go"),
+    ];
+    for (compiler, source) in compilers {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(program) = compiled(test, folder.path(), source, compiler) else {
+            continue;
+        };
+        let record = attached(&[program.to_str().unwrap(), SECONDS]);
+        assert!(share(&record) < 0.05, "{source}: {record:#}");
+        assert_eq!(record["findings"], serde_json::json!([]), "{source}");
+    }
+}
+
+/// Ends a program when a test is over.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_process_is_looked_at_and_left_alone() {
+    let test = "spin_attach::a_process_is_looked_at_and_left_alone";
+    if !can_sample(test) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let compiler = ["cc", "-O2", "-pthread"];
+    let Some(program) = compiled(test, folder.path(), "spin_lock.c", &compiler) else {
+        return;
+    };
+    let start = |seconds: &str| {
+        let child = Command::new(&program)
+            .arg(seconds)
+            .stdin(Stdio::null())
+            .spawn();
+        Ended(child.unwrap())
+    };
+    let mut running = start("30");
+    let pid = running.0.id().to_string();
+    let look = [
+        "--format", "json", "spin", "attach", "--for", "500ms", "--pid", &pid,
+    ];
+    let record = json(&look);
+    assert!(share(&record) > 0.2, "{record:#}");
+    assert_eq!(record["exit"], Value::Null);
+    assert!(running.0.try_wait().unwrap().is_none(), "it was ended");
+    // One that ends while it is looked at is no error.
+    let short = start("0.5");
+    let pid = short.0.id().to_string();
+    let look = [
+        "--format", "json", "spin", "attach", "--for", "20s", "--pid", &pid,
+    ];
+    let ended = std::thread::spawn(move || {
+        let mut short = short;
+        short.0.wait().unwrap()
+    });
+    let record = json(&look);
+    assert!(ended.join().unwrap().success());
+    assert!(record["wall_s"].as_f64().unwrap() < 15.0);
+}
+
+#[test]
+fn cpu_time_alone_is_told_as_such() {
+    let command = [
+        "sh",
+        "-c",
+        "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done",
+    ];
+    let mut arguments = vec![
+        "--format", "json", "spin", "attach", "--event", "proc", "--",
+    ];
+    arguments.extend(command);
+    let record = json(&arguments);
+    assert_eq!(record["event"], "proc");
+    for unknown in ["shares", "spin_share", "pauses_per_s"] {
+        assert_eq!(record[unknown], Value::Null, "{unknown}");
+    }
+    assert!(record["cpu_s"].as_f64().unwrap() > 0.0);
+    assert_eq!(record["findings"][0]["check"], "unseen");
+}
+
+#[test]
+fn what_cannot_be_looked_at_is_told_in_one_line() {
+    let cases: [(&[&str], &str); 6] = [
+        (&["spin", "attach"], "-- COMMAND, or --pid PID"),
+        (&["spin", "attach", "--pid", "-5"], "--pid"),
+        (
+            &["spin", "attach", "--pid", "2147483646"],
+            "no such process",
+        ),
+        (&["spin", "attach", "--hz", "0", "--", "true"], "--hz 0"),
+        (
+            &["spin", "attach", "--", "no-such-program-here"],
+            "no such program",
+        ),
+        (
+            &["--machine", "sim:core:2", "spin", "attach", "--", "true"],
+            "simulated machine",
+        ),
+    ];
+    for (arguments, words) in cases {
+        let output = support::run(arguments);
+        let (out, err) = support::texts(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {err}");
+        assert_eq!(out, "", "{arguments:?}");
+        assert_eq!(err.trim_end().lines().count(), 1, "{arguments:?}: {err}");
+        assert!(err.contains(words), "{arguments:?}: {err}");
+    }
+}
+
+#[test]
+fn a_gate_fails_by_status_1() {
+    let test = "spin_attach::a_gate_fails_by_status_1";
+    if !can_sample(test) {
+        return;
+    }
+    let output = support::run(&["spin", "attach", "--max-spin", "50%", "--", "true"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let output = support::run(&["spin", "attach", "--", "false"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}

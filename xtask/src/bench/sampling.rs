@@ -1,0 +1,171 @@
+//! What sampling costs the sampled: `pinwise spin attach` beside `perf record`.
+//!
+//! Fixed work of one thread, its CPU time as the kernel counts it. One per cent
+//! is below the noise of shared machines, so that sampling twenty times as
+//! often is measured, too: a twentieth of what that costs is the better
+//! estimate of the same.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
+
+use super::Setting;
+use super::process::{median, quartiles};
+use crate::programs::find_or_install;
+
+const ROUNDS: usize = 31;
+/// Half a second of one thread's work, which allocates nothing.
+const WORK: [&str; 5] = ["kernel", "fibonacci", "--work", "50", "--quiet"];
+/// Samples per second: as asked for, and so many that their cost shows.
+const USUAL_HZ: u32 = 997;
+const OFTEN_HZ: u32 = 19_997;
+const SEED: u64 = 6;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sampler {
+    None,
+    NoneAgain,
+    Pinwise(u32),
+    Perf(u32),
+}
+
+const SAMPLERS: [Sampler; 6] = [
+    Sampler::None,
+    Sampler::NoneAgain,
+    Sampler::Pinwise(USUAL_HZ),
+    Sampler::Pinwise(OFTEN_HZ),
+    Sampler::Perf(USUAL_HZ),
+    Sampler::Perf(OFTEN_HZ),
+];
+
+/// CPU time of the command, and of pinwise where it tells it, s.
+#[derive(Debug, Clone, Copy)]
+struct Used {
+    cpu_s: f64,
+    own_s: Option<f64>,
+    samples: Option<f64>,
+}
+
+pub(super) fn run(setting: &Setting) -> Result<String> {
+    find_or_install("perf", "linux-perf")?;
+    let mut chance = ChaCha8Rng::seed_from_u64(SEED);
+    let mut order: Vec<usize> = (0..SAMPLERS.len()).collect();
+    let mut runs: Vec<Vec<Used>> = vec![Vec::new(); SAMPLERS.len()];
+    for _ in 0..ROUNDS {
+        order.shuffle(&mut chance);
+        for &sampler in &order {
+            runs[sampler].push(SAMPLERS[sampler].run(setting)?);
+        }
+    }
+    let rows: String = SAMPLERS
+        .iter()
+        .zip(&runs)
+        .skip(1)
+        .map(|(sampler, used)| row(*sampler, used, &runs[0]))
+        .collect();
+    Ok(format!(
+        "## What sampling costs the sampled
+
+CPU time of `pinwise {}` (one thread) as the kernel counts it, over that of an
+unsampled run of the same round; {ROUNDS} rounds in random order, medians with
+quartiles. *At {USUAL_HZ} Hz*: the cost scaled to that rate, asked to be ≤ 1 %. *Own* is
+pinwise's own CPU time while sampling, over that of the command; names and code
+are found afterwards.
+
+| | ratio | at {USUAL_HZ} Hz | own | samples |
+|---|---|---|---|---|
+{rows}",
+        WORK.join(" ")
+    ))
+}
+
+fn row(sampler: Sampler, used: &[Used], bare: &[Used]) -> String {
+    let ratios: Vec<f64> = used
+        .iter()
+        .zip(bare)
+        .map(|(used, bare)| used.cpu_s / bare.cpu_s)
+        .collect();
+    let (low, high) = quartiles(ratios.clone());
+    let ratio = median(ratios);
+    let scaled = sampler.hz().map_or("–".to_owned(), |hz| {
+        let share = 100.0 * (ratio - 1.0) * f64::from(USUAL_HZ) / f64::from(hz);
+        format!("{share:+.2} %")
+    });
+    let own: Option<Vec<f64>> = used.iter().map(|u| Some(u.own_s? / u.cpu_s)).collect();
+    let own = own.map_or("–".to_owned(), |own| {
+        format!("{:.1} %", 100.0 * median(own))
+    });
+    let samples: Option<Vec<f64>> = used.iter().map(|used| used.samples).collect();
+    let samples = samples.map_or("–".to_owned(), |samples| {
+        format!("{:.0}", median(samples))
+    });
+    format!(
+        "| {} | {ratio:.3} ({low:.3}–{high:.3}) | {scaled} | {own} | {samples} |\n",
+        sampler.name()
+    )
+}
+
+impl Sampler {
+    fn name(self) -> String {
+        match self {
+            Self::None => "not sampled".to_owned(),
+            Self::NoneAgain => "not sampled, again".to_owned(),
+            Self::Pinwise(hz) => format!("pinwise spin attach --hz {hz}"),
+            Self::Perf(hz) => format!("perf record -e cpu-clock -g -F {hz}"),
+        }
+    }
+
+    const fn hz(self) -> Option<u32> {
+        match self {
+            Self::None | Self::NoneAgain => None,
+            Self::Pinwise(hz) | Self::Perf(hz) => Some(hz),
+        }
+    }
+
+    fn run(self, setting: &Setting) -> Result<Used> {
+        let folder = setting.folder.path();
+        let note = folder.join("sampled.json");
+        let wrapper = std::env::current_exe()?;
+        let mut command = match self {
+            Self::None | Self::NoneAgain => Command::new(&wrapper),
+            Self::Pinwise(hz) => {
+                let mut command = Command::new(&setting.pinwise);
+                command.args(["--store", "none", "--format", "json", "spin", "attach"]);
+                command.args(["--event", "cpu-clock", "--hz", &hz.to_string(), "--"]);
+                command.arg(&wrapper);
+                command
+            }
+            Self::Perf(hz) => {
+                let mut command = Command::new("perf");
+                command.args(["record", "-q", "-e", "cpu-clock", "-g"]);
+                command.args(["-F", &hz.to_string(), "-o"]);
+                command.arg(folder.join("perf.data")).arg("--");
+                command.arg(&wrapper);
+                command
+            }
+        };
+        command
+            .arg("used")
+            .arg(&note)
+            .arg(&setting.pinwise)
+            .args(WORK);
+        let output = command.stdin(Stdio::null()).output()?;
+        if !output.status.success() {
+            let words = String::from_utf8_lossy(&output.stderr).into_owned();
+            bail!("{} failed: {}", self.name(), words.trim());
+        }
+        let told = matches!(self, Self::Pinwise(_)).then(|| serde_json::from_slice(&output.stdout));
+        let told: Option<Value> = told.transpose()?;
+        let figure = |key: &str| told.as_ref().and_then(|told| told[key].as_f64());
+        let note: Value = serde_json::from_slice(&std::fs::read(&note)?)?;
+        Ok(Used {
+            cpu_s: note["cpu_s"].as_f64().context("no cpu_s")?,
+            own_s: figure("own_cpu_s"),
+            samples: figure("samples"),
+        })
+    }
+}
