@@ -20,8 +20,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(super) use kernels::{BenchArgs, KernelArgs, RecipesArgs, ReproduceArgs, SplitChoice, Suite};
 pub(super) use profile::ProfileArgs;
 pub(super) use spin::{
-    SpinAction, SpinAdviseArgs, SpinArgs, SpinAttachArgs, SpinPauseArgs, SpinPredictArgs,
-    SpinReplayArgs, SpinScanArgs,
+    ProcessorArgs, SpinAction, SpinAdviseArgs, SpinArgs, SpinAttachArgs, SpinPauseArgs,
+    SpinPredictArgs, SpinReplayArgs, SpinScanArgs,
 };
 pub(super) use stored::{ExportArgs, HistoryArgs, ShowArgs};
 pub(super) use topology::{TopologyAction, TopologyArgs};

@@ -7,8 +7,8 @@ use super::args::{Format, Global, HistoryArgs, ShowArgs};
 use super::terminal::Terminal;
 use super::{Exit, open_store};
 use crate::record::{
-    BENCH_SCHEMA, Bench, REPRODUCTION_SCHEMA, Reproduction, SPIN_ATTACH_SCHEMA, SpinAttachRecord,
-    TOPOLOGY_SCHEMA, TRACE_SCHEMA, TraceRecord,
+    BENCH_SCHEMA, Bench, REPRODUCTION_SCHEMA, Reproduction, SPIN_ATTACH_SCHEMA, SPIN_PAUSE_SCHEMA,
+    SpinAttachRecord, SpinPauseRecord, TOPOLOGY_SCHEMA, TRACE_SCHEMA, TraceRecord,
 };
 use crate::report::{self, Line};
 use crate::store::Store;
@@ -79,6 +79,11 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
     if stored.is_of(TRACE_SCHEMA) {
         let record: TraceRecord = stored.kept(TRACE_SCHEMA)?;
         return print(&record, terminal, |r| report::trace(r, palette));
+    }
+    if stored.is_of(SPIN_PAUSE_SCHEMA) {
+        let record: SpinPauseRecord = stored.kept(SPIN_PAUSE_SCHEMA)?;
+        super::spin::show_pause(&record, terminal)?;
+        return Ok(Exit::Done);
     }
     let record = stored.comparison()?;
     print(&record, terminal, |r| report::comparison(r, palette))

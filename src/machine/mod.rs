@@ -14,7 +14,7 @@ pub mod trace;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use probe::{Batches, Port, Probe, Stream};
+pub use probe::{Batches, Hint, Port, Probe, Stream};
 pub use sample::{SampleOrder, Sampled};
 pub use trace::{Listener, Subject, TierCost, TraceOrder, Traced};
 

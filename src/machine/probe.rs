@@ -47,6 +47,32 @@ impl Stream {
     }
 }
 
+/// An instruction that says "I am waiting", beside the one that spin loops use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Hint {
+    /// arm64's YIELD.
+    Yield,
+    /// TPAUSE until a moment that has passed.
+    TimedPause,
+    /// UMONITOR and UMWAIT until a moment that has passed.
+    MonitoredWait,
+}
+
+impl Hint {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Yield, Self::TimedPause, Self::MonitoredWait];
+
+    /// The word used in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Yield => "YIELD",
+            Self::TimedPause => "TPAUSE",
+            Self::MonitoredWait => "UMWAIT",
+        }
+    }
+}
+
 /// One thing to measure. The unit of its figures stands at each.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Probe {
@@ -80,6 +106,18 @@ pub enum Probe {
     PauseCycles {
         /// Where.
         cpu: usize,
+    },
+    /// The same in core cycles, as the CPU's own counter has them.
+    PauseCounted {
+        /// Where.
+        cpu: usize,
+    },
+    /// Another hint, at its least cost, ns.
+    Hint {
+        /// Where.
+        cpu: usize,
+        /// Which.
+        hint: Hint,
     },
     /// One core cycle, ns: a chain of dependent additions.
     Cycle {

@@ -44,7 +44,11 @@ pub use reproduction::{
     Reproduction,
 };
 pub use spin::{
-    SPIN_ATTACH_SCHEMA, SpinAttachRecord, SpinCaller, SpinMatch, SpinPlace, SpinShares, SpinThread,
+    AdviceRecord, ChipRecord, CliffsRecord, CpuPauseRecord, HintCostRecord, LevelRecord,
+    MoveRecord, PauseCheckRecord, PredictionRecord, ProcessorRecord, SPIN_ADVICE_SCHEMA,
+    SPIN_ATTACH_SCHEMA, SPIN_PAUSE_SCHEMA, SPIN_PREDICT_SCHEMA, SpinAdviceRecord, SpinAttachRecord,
+    SpinCaller, SpinMatch, SpinPauseRecord, SpinPlace, SpinPredictRecord, SpinShares, SpinThread,
+    TooLongRecord, TunableRecord,
 };
 pub use top::{Busiest, MoveRates, TOP_SCHEMA, TopCpu, TopRecord, TopSharing, TopThread, UsedCpu};
 pub use topology::{

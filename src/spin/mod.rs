@@ -6,10 +6,13 @@
 //! gap*). With the latency of PAUSE both are times. Nothing here executes
 //! anything.
 
+pub mod advice;
 pub mod algorithm;
 pub mod chips;
+pub mod identify;
 pub mod lateness;
 pub mod loops;
+pub mod prediction;
 pub mod table;
 mod wait;
 

@@ -272,7 +272,7 @@ fn cpu_time_alone_is_told_as_such() {
 fn what_cannot_be_looked_at_is_told_in_one_line() {
     let cases: [(&[&str], &str); 6] = [
         (&["spin", "attach"], "-- COMMAND, or --pid PID"),
-        (&["spin", "attach", "--pid", "-5"], "--pid"),
+        (&["spin", "attach", "--pid=-5"], "--pid -5"),
         (
             &["spin", "attach", "--pid", "2147483646"],
             "no such process",
@@ -307,4 +307,18 @@ fn a_gate_fails_by_status_1() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let output = support::run(&["spin", "attach", "--", "false"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
+    if cfg!(not(target_arch = "x86_64")) {
+        return skipped(test, "the program that spins is written for x86-64");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let compiler = ["cc", "-O2", "-pthread"];
+    let Some(program) = compiled(test, folder.path(), "spin_lock.c", &compiler) else {
+        return;
+    };
+    let program = program.to_str().unwrap();
+    let gate = ["spin", "attach", "--max-spin", "1%", "--", program, SECONDS];
+    let output = support::run(&gate);
+    let (_, err) = support::texts(&output);
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("--max-spin 1.0 %"), "{err}");
 }

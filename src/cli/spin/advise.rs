@@ -1,13 +1,50 @@
 //! `spin advise`.
 
-use crate::cli::Exit;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use super::predict::own_cpus;
+use super::processor;
 use crate::cli::args::{Global, SpinAdviseArgs};
 use crate::cli::terminal::Terminal;
+use crate::cli::{Exit, open_machine};
+use crate::machine::linux::random_seed;
+use crate::report;
+use crate::study::spin::advise::{self as advising, Plan};
+
+/// For wake-ups and switches, each.
+const TIME: Duration = Duration::from_millis(500);
 
 pub(super) fn advise(
-    _global: &Global,
-    _args: &SpinAdviseArgs,
-    _terminal: &Terminal,
+    global: &Global,
+    args: &SpinAdviseArgs,
+    terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    anyhow::bail!("spin advise")
+    let named = processor::named(&args.processor)?;
+    let is_other = named.is_some();
+    let mut machine = open_machine(global, args.seed.unwrap_or_else(random_seed), false)?;
+    let processor = match named {
+        Some(processor) => processor,
+        None => processor::here(machine.as_mut(), args.processor.ghz)?,
+    };
+    let cpus = match args.cpus {
+        Some(0) => bail!("--cpus 0: a machine has 1 CPU at least"),
+        Some(cpus) => cpus,
+        None => own_cpus(machine.as_mut())?.first().copied().unwrap_or(1),
+    };
+    let plan = Plan {
+        processor,
+        cpus,
+        time: TIME,
+        is_other,
+    };
+    let record = advising::run(&plan, machine.as_mut())?
+        .context("neither wake-ups nor switches could be measured here: there is nothing to hold spinning against")?;
+    if terminal.is_json() {
+        terminal.print_json(&record)?;
+    } else {
+        terminal.print(&report::spin_advice(&record, terminal.palette()))?;
+    }
+    Ok(Exit::Done)
 }

@@ -12,7 +12,7 @@ use crate::machine::{Machine, MachineError, Output, Request, Subject};
 use crate::placement::{Placement, Realised};
 use crate::record::{SpinAttachRecord, TraceSource};
 use crate::report;
-use crate::study::spin::{AttachPlan, attach as watch};
+use crate::study::spin::attach::{Plan, attach as watch};
 use crate::workload::{Command, Workload};
 
 /// How long a process is sampled where nothing is said.
@@ -92,7 +92,7 @@ fn of_process(
     machine: &mut dyn Machine,
 ) -> anyhow::Result<SpinAttachRecord> {
     let name = crate::machine::linux::process_name(pid).unwrap_or_default();
-    let plan = AttachPlan {
+    let plan = Plan {
         subject: Subject::Process(pid),
         source: TraceSource::Process { pid, name },
         event: args.sampling.event.map(Into::into),
@@ -129,7 +129,7 @@ fn of_command(
         environment_padding: 0,
         count_threads_closely: false,
     };
-    let plan = AttachPlan {
+    let plan = Plan {
         subject: Subject::Command(&request),
         source: TraceSource::Command {
             command: command.argv().to_vec(),

@@ -4,12 +4,15 @@ mod advise;
 mod attach;
 mod pause;
 mod predict;
+mod processor;
 mod replay;
 mod scan;
 
 use super::Exit;
 use super::args::{Global, SpinAction, SpinArgs};
 use super::terminal::Terminal;
+
+pub(super) use pause::show as show_pause;
 
 pub(super) fn spin(global: &Global, args: &SpinArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     match &args.action {

@@ -1,13 +1,94 @@
 //! `spin pause`.
 
-use crate::cli::Exit;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
 use crate::cli::args::{Global, SpinPauseArgs};
+use crate::cli::plan::name_and_time;
 use crate::cli::terminal::Terminal;
+use crate::cli::{Exit, open_machine, open_store};
+use crate::machine::linux::random_seed;
+use crate::record::SpinPauseRecord;
+use crate::report;
+use crate::spin::prediction::Limits;
+use crate::study::spin::pause::{self as measuring, Plan};
+use crate::topology::{CpuSet, Topology};
+
+/// Levels last for seconds; this sees some of that.
+const TIME: Duration = Duration::from_secs(2);
+const TIME_PER_CPU: Duration = Duration::from_millis(100);
 
 pub(super) fn pause(
-    _global: &Global,
-    _args: &SpinPauseArgs,
-    _terminal: &Terminal,
+    global: &Global,
+    args: &SpinPauseArgs,
+    terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    anyhow::bail!("spin pause")
+    let mut machine = open_machine(global, args.seed.unwrap_or_else(random_seed), false)?;
+    let (topology, _) = machine.topology()?;
+    let cpus = asked(args.cpus.as_deref(), &topology)?;
+    let many = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
+    let usual = TIME.saturating_add(TIME_PER_CPU.saturating_mul(many));
+    let plan = Plan {
+        cpus,
+        time: args.time.unwrap_or(usual),
+        limits: args.check.then(|| Limits {
+            total_ns: args.max_total.as_secs_f64() * 1e9,
+            blind_gap_ns: args.max_blind_gap.as_secs_f64() * 1e9,
+        }),
+    };
+    let mut store = open_store(global)?;
+    let mut record = measuring::run(&plan, machine.as_mut())?;
+    (record.id, record.started) = name_and_time();
+    if record.cpus.is_empty() && record.check.is_none() {
+        let why = record.notes.first().cloned().unwrap_or_default();
+        bail!("PAUSE could not be measured: {why}");
+    }
+    let stored = store.as_mut().map(|store| store.keep(&record));
+    let is_fine = match (&record.check, terminal.is_json()) {
+        (Some(check), false) => {
+            terminal.print(&report::spin_check(check, terminal.palette()))?;
+            check.is_fine
+        }
+        (check, _) => {
+            show(&record, terminal)?;
+            check.as_ref().is_none_or(|check| check.is_fine)
+        }
+    };
+    if let Some(Err(error)) = stored {
+        terminal.error(&format!("{error}; the measurement above is complete"));
+        return Ok(Exit::Error);
+    }
+    Ok(if is_fine {
+        Exit::Done
+    } else {
+        Exit::GateFailed
+    })
+}
+
+/// Prints a measurement, new or stored.
+pub(in crate::cli) fn show(record: &SpinPauseRecord, terminal: &Terminal) -> anyhow::Result<()> {
+    if terminal.is_json() {
+        return terminal.print_json(record);
+    }
+    terminal.print(&report::spin_pause(record, terminal.palette()))
+}
+
+/// The CPUs of `--cpus`, all of which must be allowed ones.
+fn asked(list: Option<&str>, topology: &Topology) -> anyhow::Result<CpuSet> {
+    let Some(list) = list else {
+        return Ok(topology.allowed.clone());
+    };
+    let cpus = CpuSet::parse_list(list).with_context(|| format!("--cpus '{list}'"))?;
+    if cpus.is_empty() {
+        bail!("--cpus '{list}': no CPU at all");
+    }
+    if !cpus.is_subset(&topology.allowed) {
+        let others = cpus.difference(&topology.allowed);
+        bail!(
+            "--cpus '{list}': {others} may not be used here; allowed are {}",
+            topology.allowed
+        );
+    }
+    Ok(cpus)
 }

@@ -1,13 +1,135 @@
 //! `spin predict`.
 
-use crate::cli::Exit;
+use anyhow::{Context, bail};
+
+use super::processor;
 use crate::cli::args::{Global, SpinPredictArgs};
 use crate::cli::terminal::Terminal;
+use crate::cli::{Exit, open_machine};
+use crate::machine::Machine;
+use crate::machine::linux::random_seed;
+use crate::record::ProcessorRecord;
+use crate::report;
+use crate::spin::algorithm::Algorithm;
+use crate::spin::table::{algorithm, algorithms};
+use crate::study::spin::predict::{self as predicting, Plan};
+
+/// More CPUs than any machine will have soon.
+const MOST_CPUS: u64 = 65_536;
+/// More points than a curve needs.
+const MOST_POINTS: u64 = 4_096;
 
 pub(super) fn predict(
-    _global: &Global,
-    _args: &SpinPredictArgs,
-    _terminal: &Terminal,
+    global: &Global,
+    args: &SpinPredictArgs,
+    terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    anyhow::bail!("spin predict")
+    let algorithms = chosen(&args.algorithms)?;
+    let cpus = args.cpus.as_deref().map(numbers).transpose()?;
+    let (named, from) = processors(args)?;
+    let (processor, cpus) = match (named, cpus) {
+        (Some(processor), Some(cpus)) => (processor, cpus),
+        (named, cpus) => {
+            let seed = args.seed.unwrap_or_else(random_seed);
+            let mut machine = open_machine(global, seed, false)?;
+            let processor = match named {
+                Some(processor) => processor,
+                None => processor::here(machine.as_mut(), args.processor.ghz)?,
+            };
+            let cpus = cpus.map_or_else(|| own_cpus(machine.as_mut()), Ok)?;
+            (processor, cpus)
+        }
+    };
+    let record = predicting::run(&Plan {
+        algorithms,
+        processor,
+        from,
+        cpus,
+    });
+    if terminal.is_json() {
+        terminal.print_json(&record)?;
+    } else {
+        terminal.print(&report::spin_prediction(&record, terminal.palette()))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The processor, where one is named, and the one moved from.
+fn processors(
+    args: &SpinPredictArgs,
+) -> anyhow::Result<(Option<ProcessorRecord>, Option<ProcessorRecord>)> {
+    let ghz = args.processor.ghz;
+    match (&args.from, &args.to) {
+        (Some(from), Some(to)) => Ok((
+            Some(processor::known("--to", to, ghz)?),
+            Some(processor::known("--from", from, ghz)?),
+        )),
+        _ => Ok((processor::named(&args.processor)?, None)),
+    }
+}
+
+/// CPUs that programs count on the machine.
+pub(super) fn own_cpus(machine: &mut dyn Machine) -> anyhow::Result<Vec<u64>> {
+    let (topology, _) = machine.topology()?;
+    Ok(vec![topology.allowed.len().max(1) as u64])
+}
+
+/// All algorithms, or those that are named.
+fn chosen(ids: &[String]) -> anyhow::Result<Vec<&'static Algorithm>> {
+    if ids.is_empty() {
+        return Ok(algorithms().collect());
+    }
+    ids.iter()
+        .map(|id| algorithm(id).map_err(|error| anyhow::anyhow!("--algorithm: {error}")))
+        .collect()
+}
+
+/// `24`, `1,8,24`, `1..128` and mixtures, ascending and each once.
+fn numbers(text: &str) -> anyhow::Result<Vec<u64>> {
+    let number = |part: &str| -> anyhow::Result<u64> {
+        let number = part.trim().parse::<u64>().ok();
+        number
+            .filter(|number| (1..=MOST_CPUS).contains(number))
+            .with_context(|| {
+                format!("--cpus '{text}': '{part}' is no number from 1 to {MOST_CPUS}")
+            })
+    };
+    let mut found = Vec::new();
+    for part in text.split(',') {
+        let (from, to) = match part.split_once("..") {
+            Some((from, to)) => (number(from)?, number(to.trim_start_matches('='))?),
+            None => (number(part)?, number(part)?),
+        };
+        if to < from {
+            bail!("--cpus '{text}': {to} is less than {from}");
+        }
+        if to - from >= MOST_POINTS {
+            bail!("--cpus '{text}': more than {MOST_POINTS} numbers");
+        }
+        found.extend(from..=to);
+    }
+    found.sort_unstable();
+    found.dedup();
+    if found.len() as u64 > MOST_POINTS {
+        bail!("--cpus '{text}': more than {MOST_POINTS} numbers");
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_cpus_are_lists_and_ranges() {
+        assert_eq!(numbers("24").unwrap(), [24]);
+        assert_eq!(numbers("8,1..3, 2").unwrap(), [1, 2, 3, 8]);
+        assert_eq!(numbers("1..=4").unwrap().len(), 4);
+        for bad in [
+            "", "0", "a", "3..1", "1..", "1..65536", "70000", "1,,2", "-1",
+        ] {
+            let error = numbers(bad).unwrap_err().to_string();
+            assert!(error.starts_with("--cpus"), "{error}");
+        }
+    }
 }

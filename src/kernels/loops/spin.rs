@@ -56,6 +56,91 @@ pub fn pause() {
     }
 }
 
+/// Is YIELD something else than what [`pause`] executes?
+pub const HAS_YIELD: bool = cfg!(target_arch = "aarch64");
+
+/// Executes [`PAUSES`] YIELDs on arm64, and nothing elsewhere.
+pub fn yield_hint() {
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: only the named register and the flags change.
+    unsafe {
+        std::arch::asm!(
+            "2:",
+            ".rept 64",
+            "yield",
+            ".endr",
+            "subs {rounds:w}, {rounds:w}, #1",
+            "b.ne 2b",
+            rounds = inout(reg) PAUSES / 64 => _,
+            options(nomem, nostack)
+        );
+    }
+}
+
+/// Does the CPU have TPAUSE and UMWAIT (leaf 7, ECX bit 5: WAITPKG)?
+#[must_use]
+pub fn has_user_waits() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{__cpuid, __cpuid_count};
+        const FEATURES: u32 = 7;
+        #[allow(
+            unused_unsafe,
+            reason = "unsafe in the oldest Rust supported, safe in newer ones"
+        )]
+        // SAFETY: every x86-64 CPU has the instruction; the leaf is asked for
+        // only where there is one of its number.
+        unsafe {
+            __cpuid(0).eax >= FEATURES && __cpuid_count(FEATURES, 0).ecx & (1 << 5) != 0
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+/// Executes [`PAUSES`] TPAUSEs until a moment that has passed, in the lighter
+/// state: their least cost. Only where [`has_user_waits`]; nothing elsewhere
+/// than on x86-64.
+pub fn timed_pause() {
+    #[cfg(target_arch = "x86_64")]
+    for _ in 0..PAUSES {
+        // SAFETY: the CPU has the instruction, as the caller made sure; without,
+        // it is a signal and no undefined behaviour. Only the flags change.
+        unsafe {
+            std::arch::asm!(
+                "tpause ecx",
+                in("ecx") 1u32,
+                in("eax") 0u32,
+                in("edx") 0u32,
+                options(nomem, nostack)
+            );
+        }
+    }
+}
+
+/// Likewise UMONITOR and UMWAIT on a line of the stack.
+pub fn monitored_wait() {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let line = 0u64;
+        for _ in 0..PAUSES {
+            // SAFETY: as above; the monitored address is that of a variable that
+            // lives, and is only read.
+            unsafe {
+                std::arch::asm!(
+                    "umonitor {line}",
+                    "umwait ecx",
+                    line = in(reg) &raw const line,
+                    in("ecx") 1u32,
+                    in("eax") 0u32,
+                    in("edx") 0u32,
+                    options(nostack)
+                );
+            }
+        }
+    }
+}
+
 /// [`CHAIN`] additions, each of the one before. Register to register: some
 /// cores add small constants at renaming, in no time.
 #[inline(always)]

@@ -8,6 +8,7 @@ mod bandwidth;
 mod calls;
 mod chain;
 mod contention;
+mod counted;
 mod course;
 mod lock;
 mod meeting;
@@ -30,7 +31,7 @@ use pool::{Job, Pool};
 use transfer::Transfer;
 use wake::{Switching, Waking};
 
-use super::super::{Batches, MachineError, Probe, Stream};
+use super::super::{Batches, Hint, MachineError, Probe, Stream};
 pub use memory::available_memory_bytes;
 
 use crate::kernels::loops::clock::Clock;
@@ -150,6 +151,15 @@ fn jobs_of(
         Probe::Cycle { cpu } => alone(cpu, single::cycle),
         Probe::Pause { cpu } => alone(cpu, single::pause),
         Probe::PauseCycles { cpu } => alone(cpu, single::pause_cycles),
+        Probe::PauseCounted { cpu } => alone(cpu, counted::pause_cycles),
+        Probe::Hint { cpu, hint } => alone(
+            cpu,
+            match hint {
+                Hint::Yield => single::yield_hint,
+                Hint::TimedPause => single::timed_pause,
+                Hint::MonitoredWait => single::monitored_wait,
+            },
+        ),
         Probe::Tick { cpu } => alone(cpu, single::tick),
         Probe::TimerStep { cpu } => alone(cpu, single::timer_step),
         Probe::Transfer { a, b, home } => {
@@ -278,6 +288,8 @@ fn cpus_of(probe: &Probe) -> Vec<usize> {
         }
         Probe::Pause { cpu }
         | Probe::PauseCycles { cpu }
+        | Probe::PauseCounted { cpu }
+        | Probe::Hint { cpu, .. }
         | Probe::Cycle { cpu }
         | Probe::Tick { cpu }
         | Probe::TimerStep { cpu }

@@ -216,6 +216,9 @@ impl Call<'_> {
         if figures.lacks.iter().any(|lacking| lacking == name) {
             return Some(format!("This machine is described as lacking {name}."));
         }
+        if let Probe::Hint { hint, .. } = probe {
+            return Some(format!("A simulated machine has no {}.", hint.name()));
+        }
         let (cpus, node) = operands(probe);
         let truth = &self.wiring.states[0].truth;
         if let Some(cpu) = cpus.iter().find(|&&cpu| !truth.has(cpu)) {
@@ -244,7 +247,11 @@ impl Call<'_> {
                 let (a, b) = self.in_place(a, b, truth);
                 contention(truth.shared(a, b), figures)
             }
-            Probe::Pause { .. } | Probe::PauseCycles { .. } => pause(probe, figures),
+            Probe::Pause { .. } | Probe::PauseCycles { .. } | Probe::PauseCounted { .. } => {
+                pause(probe, figures)
+            }
+            // Refused before.
+            Probe::Hint { .. } => Batch::of(f64::NAN, 0.0, 0.0),
             Probe::Cycle { .. } => Batch::timed(1.0 / figures.ghz, 60_000.0),
             Probe::Tick { .. } => {
                 Batch::timed(1.0 / figures.tick_ghz.unwrap_or(figures.ghz), 60_000.0)
@@ -363,7 +370,10 @@ fn contention(shared: Shared, figures: &Figures) -> Batch {
 }
 
 fn pause(probe: &Probe, figures: &Figures) -> Batch {
-    let is_cycles = matches!(probe, Probe::PauseCycles { .. });
+    let is_cycles = matches!(
+        probe,
+        Probe::PauseCycles { .. } | Probe::PauseCounted { .. }
+    );
     let unit = if is_cycles { figures.ghz } else { 1.0 };
     let modes = figures.pause_modes;
     Batch {
@@ -395,6 +405,8 @@ const fn name_of(probe: &Probe) -> &'static str {
         Probe::LoadedLatency { .. } => 9,
         Probe::ContextSwitch { .. } => 10,
         Probe::FutexWake { .. } => 11,
+        Probe::PauseCounted { .. } => 12,
+        Probe::Hint { .. } => 13,
     }]
 }
 
@@ -405,6 +417,8 @@ fn operands(probe: &Probe) -> (Vec<usize>, Option<usize>) {
         Probe::Contention { a, b, .. } => (vec![*a, *b], None),
         Probe::Pause { cpu }
         | Probe::PauseCycles { cpu }
+        | Probe::PauseCounted { cpu }
+        | Probe::Hint { cpu, .. }
         | Probe::Cycle { cpu }
         | Probe::Tick { cpu }
         | Probe::TimerStep { cpu }

@@ -23,7 +23,10 @@ pub fn spin_attach(record: &SpinAttachRecord, palette: Palette) -> String {
     if let Some(shares) = &record.shares {
         out += &shares_table(record, shares);
     }
-    let shown = record.places.iter().filter(|place| place.share >= LEAST_SHARE);
+    let shown = record
+        .places
+        .iter()
+        .filter(|place| place.share >= LEAST_SHARE);
     let shown: Vec<&SpinPlace> = shown.take(MOST_PLACES).collect();
     for (at, place) in shown.iter().enumerate() {
         out += &place_text(at + 1, place, palette);

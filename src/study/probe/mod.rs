@@ -21,7 +21,7 @@ mod estimate;
 mod judge;
 mod leaders;
 mod memory;
-mod modes;
+pub(in crate::study) mod modes;
 mod pairs;
 mod rounds;
 mod session;

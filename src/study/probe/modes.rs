@@ -28,10 +28,16 @@ pub(super) fn cluster_of(bounds: &[f64], value: f64) -> usize {
         .saturating_sub(1)
 }
 
+/// Two modes whose centres differ by [`APART`] at least.
+pub(super) fn two_modes(values: &[f64]) -> Option<Modes> {
+    two_levels(values, APART)
+}
+
 /// Two modes, where the figures fall into two clusters: the split that leaves
 /// the least spread within (Otsu's criterion on logarithms), accepted where the
-/// centres are apart and hardly a figure lies between them.
-pub(super) fn two_modes(values: &[f64]) -> Option<Modes> {
+/// centres are apart by a factor and hardly a figure lies between them. Centres
+/// are in the unit of the figures.
+pub(in crate::study) fn two_levels(values: &[f64], apart: f64) -> Option<Modes> {
     let mut logs: Vec<f64> = values
         .iter()
         .filter(|v| **v > 0.0)
@@ -47,7 +53,7 @@ pub(super) fn two_modes(values: &[f64]) -> Option<Modes> {
     let share = best as f64 / n as f64;
     let is_between = |v: &&f64| **v > low + 0.3 * (high - low) && **v < high - 0.3 * (high - low);
     let between = logs.iter().filter(is_between).count();
-    let is_split = high - low > APART.ln()
+    let is_split = high - low > apart.ln()
         && (LEAST_SHARE..=1.0 - LEAST_SHARE).contains(&share)
         && between * 20 <= n;
     is_split.then(|| Modes {

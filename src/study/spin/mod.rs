@@ -1,5 +1,7 @@
 //! Experiments of the spin-wait laboratory.
 
-mod attach;
-
-pub use attach::{About as AttachAbout, Plan as AttachPlan, attach, judge};
+pub mod advise;
+pub mod attach;
+mod chips;
+pub mod pause;
+pub mod predict;

@@ -1,12 +1,13 @@
-/* Two threads and a lock whose waiters spin as the .NET Framework's did with 24
- * CPUs: rounds of 50 PAUSEs that triple while below 20,000 times the CPUs, ten
- * times over, a look before each. Usage: netfx_lock SECONDS */
+/* Two threads and a lock whose waiters spin as the .NET Framework's did:
+ * rounds of 50 PAUSEs that triple while below 20,000 times the CPUs, ten times
+ * over, a look before each. Usage: netfx_lock SECONDS [CPUS, 24 if not said] */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
 static atomic_int taken;
+static unsigned cpus = 24;
 static double end;
 static volatile unsigned long work;
 
@@ -20,7 +21,7 @@ static void busy(double seconds) {
   for (double until = now() + seconds; now() < until;) work++;
 }
 
-__attribute__((noinline)) static void enter(unsigned cpus) {
+__attribute__((noinline)) static void enter(void) {
   for (;;)
     for (int repetition = 0; repetition < 10; repetition++)
       for (unsigned round = 50; round < 20000u * cpus; round *= 3) {
@@ -34,7 +35,7 @@ __attribute__((noinline)) static void enter(unsigned cpus) {
 
 static void *run(void *unused) {
   while (now() < end) {
-    enter(24);
+    enter();
     busy(0.01);
     atomic_store(&taken, 0);
     busy(0.001);
@@ -43,6 +44,7 @@ static void *run(void *unused) {
 }
 
 int main(int count, char **arguments) {
+  if (count > 2) cpus = (unsigned)atoi(arguments[2]);
   end = now() + (count > 1 ? atof(arguments[1]) : 1);
   pthread_t threads[2];
   for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, run, NULL);

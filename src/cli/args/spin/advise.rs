@@ -2,6 +2,25 @@
 
 use clap::Args;
 
+use super::ProcessorArgs;
+use crate::cli::values::parse_whole;
+
 /// `pinwise spin advise`
 #[derive(Debug, Args)]
-pub struct SpinAdviseArgs {}
+#[command(after_help = "Examples:
+  pinwise spin advise
+  pinwise spin advise --cpu skylake-sp --cpus 48
+  pinwise spin advise --pause-ns 43
+
+Wake-ups and switches are measured here also for another chip.")]
+pub struct SpinAdviseArgs {
+    /// The processor.
+    #[command(flatten)]
+    pub processor: ProcessorArgs,
+    /// CPUs that programs count [default: those of this machine]
+    #[arg(long, value_name = "N", value_parser = parse_whole::<u64>)]
+    pub cpus: Option<u64>,
+    /// Seed of a simulated machine [default: random]
+    #[arg(long, value_name = "SEED", value_parser = parse_whole::<u64>)]
+    pub seed: Option<u64>,
+}

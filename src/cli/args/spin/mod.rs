@@ -4,6 +4,7 @@ mod advise;
 mod attach;
 mod pause;
 mod predict;
+mod processor;
 mod replay;
 mod scan;
 
@@ -13,6 +14,7 @@ pub(in crate::cli) use advise::SpinAdviseArgs;
 pub(in crate::cli) use attach::SpinAttachArgs;
 pub(in crate::cli) use pause::SpinPauseArgs;
 pub(in crate::cli) use predict::SpinPredictArgs;
+pub(in crate::cli) use processor::ProcessorArgs;
 pub(in crate::cli) use replay::SpinReplayArgs;
 pub(in crate::cli) use scan::SpinScanArgs;
 

@@ -1,7 +1,40 @@
 //! Arguments of `pinwise spin pause`.
 
+use std::time::Duration;
+
 use clap::Args;
+
+use crate::cli::values::{parse_duration, parse_whole};
 
 /// `pinwise spin pause`
 #[derive(Debug, Args)]
-pub struct SpinPauseArgs {}
+#[command(after_help = "Examples:
+  pinwise spin pause
+  pinwise spin pause --check
+  pinwise spin pause --cpus 0,8 --for 10s
+  pinwise --machine sim:field-reports/long-pause.toml spin pause --check
+
+With --check the status is 0 where no known algorithm would wait too long, and 1
+where one would, or where PAUSE could not be measured.")]
+pub struct SpinPauseArgs {
+    /// Only these CPUs [default: all allowed ones]
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<String>,
+    /// For how long, all CPUs together: levels last for seconds
+    /// [default: 2s, and 0.1s more for each CPU]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+    pub time: Option<Duration>,
+    /// Only say whether known algorithms would wait too long
+    #[arg(long)]
+    pub check: bool,
+    /// Spinning is too long from here on: more than ten times what any author
+    /// of the table's algorithms says to have meant
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "50ms")]
+    pub max_total: Duration,
+    /// Not looking is too long from here on: far more than a wake-up costs
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2ms")]
+    pub max_blind_gap: Duration,
+    /// Seed of a simulated machine [default: random]
+    #[arg(long, value_name = "SEED", value_parser = parse_whole::<u64>)]
+    pub seed: Option<u64>,
+}

@@ -53,6 +53,44 @@ pub(super) fn pause_cycles(course: &Course, cpu: usize) -> Batches {
     })
 }
 
+/// YIELD, ns.
+pub(super) fn yield_hint(course: &Course, cpu: usize) -> Batches {
+    if !spin::HAS_YIELD {
+        return Batches::unavailable("YIELD is an instruction of arm64; this CPU has PAUSE.");
+    }
+    hint(course, cpu, spin::yield_hint)
+}
+
+/// TPAUSE until a moment that has passed, ns.
+pub(super) fn timed_pause(course: &Course, cpu: usize) -> Batches {
+    if !spin::has_user_waits() {
+        return no_user_waits("TPAUSE");
+    }
+    hint(course, cpu, spin::timed_pause)
+}
+
+/// UMONITOR and UMWAIT until a moment that has passed, ns.
+pub(super) fn monitored_wait(course: &Course, cpu: usize) -> Batches {
+    if !spin::has_user_waits() {
+        return no_user_waits("UMWAIT");
+    }
+    hint(course, cpu, spin::monitored_wait)
+}
+
+fn no_user_waits(name: &str) -> Batches {
+    Batches::unavailable(format!(
+        "This CPU has no {name}: CPUID does not tell of WAITPKG."
+    ))
+}
+
+fn hint(course: &Course, cpu: usize, work: fn()) -> Batches {
+    let clock = &course.clock;
+    repeat(course, cpu, || {
+        let laps = Laps::<LAPS>::time(clock, work);
+        (laps, laps.median_ns(clock) / f64::from(spin::PAUSES))
+    })
+}
+
 /// One tick of the counter, ns, against the system's clock.
 pub(super) fn tick(course: &Course, cpu: usize) -> Batches {
     /// Reading both clocks errs by some 20 ns at each end.

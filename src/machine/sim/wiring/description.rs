@@ -23,7 +23,7 @@ const MOST_CPUS: usize = 1 << 14;
 const LARGEST_LOST_SHARE: f64 = 0.99;
 
 /// The probes, as `lacks` names them.
-pub(super) const PROBES: [&str; 12] = [
+pub(super) const PROBES: [&str; 14] = [
     "transfer",
     "contention",
     "pause",
@@ -36,6 +36,8 @@ pub(super) const PROBES: [&str; 12] = [
     "loaded_latency",
     "context_switch",
     "futex_wake",
+    "pause_counted",
+    "hint",
 ];
 
 /// `[wiring]` as written; times in ns, shares of 1.

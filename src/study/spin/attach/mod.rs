@@ -21,7 +21,10 @@ use crate::record::{
     Finding, HostRecord, SPIN_ATTACH_SCHEMA, Severity, SpinAttachRecord, SpinCaller, SpinMatch,
     SpinPlace, SpinShares, SpinThread, TraceSource,
 };
+
+use crate::spin::identify::{Candidate, Evidence, identify};
 use crate::spin::loops::LoopKind;
+use crate::spin::table::algorithm;
 use crate::stats::describe::quantile;
 use crate::study::compare::host_record;
 use crate::study::trace::{exit_of, last_words};
@@ -125,7 +128,7 @@ pub fn judge(sampled: &Sampled, about: About) -> SpinAttachRecord {
     let tally = Tally::of(samples, &mut sites);
     let shares = tally.shares();
     let spin_s = shares.spinning_s();
-    let share = (is_seen && cpu_s > 0.0).then(|| spin_s / cpu_s);
+    let share = is_seen.then(|| if cpu_s > 0.0 { spin_s / cpu_s } else { 0.0 });
     let total = samples.total();
     let places = tally.places(samples, cpu_s, pause_ns);
     let notes = sampled.notes.iter().cloned();
@@ -386,8 +389,41 @@ fn name_of(samples: &Samples, frame: usize) -> String {
     }
 }
 
-fn matches(_samples: &Samples, _site: &Site, _heat: &Heat) -> Vec<SpinMatch> {
-    Vec::new()
+/// Known algorithms that a place may be, by its loop and the stack that it was
+/// seen under most.
+fn matches(samples: &Samples, site: &Site, heat: &Heat) -> Vec<SpinMatch> {
+    let frame = &samples.frames[site.frame];
+    let hottest = heat.callers.iter().max_by_key(|(_, ns)| **ns);
+    let callers = hottest.into_iter().flat_map(|(frames, _)| frames);
+    let named = callers.filter_map(|&caller| samples.frames[caller].symbol.as_ref());
+    let symbols: Vec<&str> = frame
+        .symbol
+        .iter()
+        .chain(named)
+        .map(|symbol| symbol.name.as_str())
+        .collect();
+    let module = module_of(samples, frame);
+    let modules: Vec<&str> = samples.modules.iter().map(|m| m.path.as_str()).collect();
+    let candidates = identify(&Evidence {
+        found: site.spin_loop.as_ref(),
+        symbols: &symbols,
+        module: module.as_deref(),
+        modules: &modules,
+    });
+    candidates.into_iter().filter_map(match_of).collect()
+}
+
+fn match_of(candidate: Candidate) -> Option<SpinMatch> {
+    let row = algorithm(candidate.algorithm).ok()?;
+    let tunables = row.tunables.iter();
+    let tunables = tunables.map(|t| format!("{} ({}; usually {})", t.name, t.how, t.usual));
+    Some(SpinMatch {
+        algorithm: row.id.to_owned(),
+        name: row.name.to_owned(),
+        strength: candidate.strength.name().to_owned(),
+        why: candidate.reason,
+        tunables: tunables.collect(),
+    })
 }
 
 fn findings(record: &mut SpinAttachRecord) {

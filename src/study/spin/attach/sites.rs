@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use crate::code::{Code, decode_one, disassemble};
+use crate::code::{Code, disassemble, operation_at};
 use crate::profile::{Frame, Samples, Stack};
 use crate::spin::loops::{LoopKind, SpinLoop, loop_at};
 
@@ -158,14 +158,13 @@ impl Sites {
 /// Addresses at which a thread that waits in a loop is seen: its hints and
 /// locked instructions, and what follows each.
 fn anchors(code: &Code, found: &SpinLoop) -> Vec<u64> {
-    let hints = found.hinting.iter();
-    let hints = hints.filter_map(|&hint| decode_one(code, hint));
-    let locked = disassemble(code, found.start, found.end).into_iter();
-    let locked =
-        locked.filter(|one| one.text.starts_with("lock ") || one.text.starts_with("xchg "));
-    hints
-        .chain(locked)
-        .flat_map(|one| [one.address, one.address + one.length as u64])
+    let all = disassemble(code, found.start, found.end);
+    let all = all.iter().map(|one| one.address);
+    let locked = all.filter(|&at| operation_at(code, at).is_some_and(|one| one.is_locked));
+    let waits = found.hinting.iter().copied().chain(locked);
+    waits
+        .filter_map(|at| operation_at(code, at))
+        .flat_map(|one| [one.address, one.end()])
         .collect()
 }
 

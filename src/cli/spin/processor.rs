@@ -1,0 +1,104 @@
+//! Whose PAUSE a prediction is about: a chip's, figures', or this machine's.
+
+use anyhow::{Context, bail};
+
+use crate::cli::args::ProcessorArgs;
+use crate::machine::Machine;
+use crate::record::ProcessorRecord;
+use crate::spin::chips::chip;
+use crate::spin::prediction::Processor;
+use crate::study::spin::pause::glance;
+
+/// Figures that no processor has.
+const LARGEST_NS: f64 = 1e6;
+const LARGEST_GHZ: f64 = 20.0;
+
+/// The processor that the arguments name; `None` for the machine at hand.
+pub(super) fn named(args: &ProcessorArgs) -> anyhow::Result<Option<ProcessorRecord>> {
+    let ghz = args.ghz.map(|ghz| within("--ghz", ghz, LARGEST_GHZ));
+    let ghz = ghz.transpose()?;
+    if let Some(name) = &args.cpu {
+        return known("--cpu", name, ghz).map(Some);
+    }
+    if let (Some(cycles), Some(ghz)) = (args.pause_cycles, ghz) {
+        let cycles = within("--pause-cycles", cycles, LARGEST_NS)?;
+        let processor = Processor::of_cycles(cycles, ghz);
+        return Ok(Some(record(
+            "a processor of these figures",
+            None,
+            &processor,
+            "given",
+        )));
+    }
+    if let Some(ns) = args.pause_ns {
+        let pause_ns = within("--pause-ns", ns, LARGEST_NS)?;
+        let processor = Processor {
+            pause_ns,
+            pause_cycles: ghz.map(|ghz| pause_ns * ghz),
+            ghz,
+        };
+        return Ok(Some(record(
+            "a processor of these figures",
+            None,
+            &processor,
+            "given",
+        )));
+    }
+    Ok(None)
+}
+
+/// A chip of the table; `option`: who asks.
+pub(super) fn known(option: &str, name: &str, ghz: Option<f64>) -> anyhow::Result<ProcessorRecord> {
+    let chip = chip(name).map_err(|error| anyhow::anyhow!("{option}: {error}"))?;
+    let processor = Processor::of_chip(chip, ghz);
+    let made = record(chip.name, Some(chip.id), &processor, chip.source);
+    Ok(ProcessorRecord {
+        ghz_from: Some(ghz.map_or(chip.ghz_from, |_| "given").to_owned()),
+        ..made
+    })
+}
+
+/// The machine at hand, measured.
+pub(super) fn here(machine: &mut dyn Machine, ghz: Option<f64>) -> anyhow::Result<ProcessorRecord> {
+    let found = glance(machine)?;
+    let mut processor = found.context(
+        "PAUSE could not be measured here: name a processor with --cpu, --pause-ns, or --pause-cycles and --ghz",
+    )?;
+    if let Some(ghz) = ghz {
+        let ghz = within("--ghz", ghz, LARGEST_GHZ)?;
+        let Some(cycles) = processor.pause_cycles else {
+            bail!("--ghz: cycles could not be measured here, so the clock changes nothing");
+        };
+        processor = Processor::of_cycles(cycles, ghz);
+    }
+    let (name, from) = if machine.is_simulated() {
+        ("the simulated machine", "Probed on a simulated machine")
+    } else {
+        ("this machine", "Measured here, on the first allowed CPU")
+    };
+    Ok(record(name, None, &processor, from))
+}
+
+fn record(
+    name: &str,
+    chip: Option<&str>,
+    processor: &Processor,
+    pause_from: &str,
+) -> ProcessorRecord {
+    ProcessorRecord {
+        name: name.to_owned(),
+        chip: chip.map(str::to_owned),
+        pause_ns: processor.pause_ns,
+        pause_cycles: processor.pause_cycles,
+        ghz: processor.ghz,
+        pause_from: pause_from.to_owned(),
+        ghz_from: None,
+    }
+}
+
+fn within(option: &str, value: f64, most: f64) -> anyhow::Result<f64> {
+    if value.is_finite() && value > 0.0 && value <= most {
+        return Ok(value);
+    }
+    bail!("{option} {value}: more than 0, and {most} at most")
+}
