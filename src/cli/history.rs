@@ -8,7 +8,8 @@ use super::terminal::Terminal;
 use super::{Exit, open_store};
 use crate::record::{
     BENCH_SCHEMA, Bench, REPRODUCTION_SCHEMA, Reproduction, SPIN_ATTACH_SCHEMA, SPIN_PAUSE_SCHEMA,
-    SpinAttachRecord, SpinPauseRecord, TOPOLOGY_SCHEMA, TRACE_SCHEMA, TraceRecord,
+    SPIN_REPLAY_SCHEMA, SpinAttachRecord, SpinPauseRecord, SpinReplayRecord, TOPOLOGY_SCHEMA,
+    TRACE_SCHEMA, TraceRecord,
 };
 use crate::report::{self, Line};
 use crate::store::Store;
@@ -84,6 +85,10 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
         let record: SpinPauseRecord = stored.kept(SPIN_PAUSE_SCHEMA)?;
         super::spin::show_pause(&record, terminal)?;
         return Ok(Exit::Done);
+    }
+    if stored.is_of(SPIN_REPLAY_SCHEMA) {
+        let record: SpinReplayRecord = stored.kept(SPIN_REPLAY_SCHEMA)?;
+        return print(&record, terminal, |r| report::spin_replay(r, palette));
     }
     let record = stored.comparison()?;
     print(&record, terminal, |r| report::comparison(r, palette))

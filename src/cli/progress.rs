@@ -48,6 +48,14 @@ impl ProgressLine {
         ));
     }
 
+    /// A part of an experiment that is not a comparison.
+    pub(super) fn show_part(&mut self, what: &str, done: usize, all: usize) {
+        self.bar
+            .set_position(steps(done as f64 / all.max(1) as f64));
+        self.bar
+            .set_message(format!("{what} {} of {all}", done + 1));
+    }
+
     /// Prints something above the line.
     pub(super) fn above(&self, print: impl FnOnce()) {
         self.bar.suspend(print);

@@ -7,6 +7,7 @@
 
 pub mod linux;
 pub mod probe;
+pub mod replay;
 pub mod sample;
 pub mod sim;
 pub mod trace;
@@ -15,6 +16,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use probe::{Batches, Hint, Port, Probe, Stream};
+pub use replay::{
+    ContendOrder, Contended, Contender, HandOver, HandOverOrder, HandedOver, HintFound, HintMade,
+    Waiter,
+};
 pub use sample::{SampleOrder, Sampled};
 pub use trace::{Listener, Subject, TierCost, TraceOrder, Traced};
 
@@ -116,6 +121,22 @@ pub trait Machine {
     /// machine), or the user interrupts a command. A process that ends, or that
     /// the user no longer wants to watch, ends the sampling without an error.
     fn sample(&mut self, order: &SampleOrder<'_>) -> Result<Sampled, MachineError>;
+
+    /// Hands a lock from a thread to one that waits for it, item after item,
+    /// until so many went undisturbed or time is over.
+    ///
+    /// # Errors
+    /// [`MachineError`] where threads cannot be started or placed, real-time
+    /// priority is not permitted, hints cannot have that length here, or the
+    /// user interrupts.
+    fn hand_over(&mut self, order: &HandOverOrder<'_>) -> Result<HandedOver, MachineError>;
+
+    /// Lets threads contend for a lock.
+    ///
+    /// # Errors
+    /// As [`Machine::hand_over`]; and where code is not executed (a simulated
+    /// machine).
+    fn contend(&mut self, order: &ContendOrder<'_>) -> Result<Contended, MachineError>;
 }
 
 /// What becomes of the command's output.

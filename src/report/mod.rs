@@ -42,6 +42,7 @@ pub use placement::explain;
 pub use recipes::recipes;
 pub use reproduction::{ReportRow, reports, reproduction};
 pub use spin::spin_attach;
+pub use spin::spin_replay;
 pub use spin::{spin_advice, spin_check, spin_pause, spin_prediction};
 pub use style::{Palette, visible};
 pub use svg::topology_svg;

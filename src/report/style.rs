@@ -263,6 +263,19 @@ pub(super) fn round_size(value: u64) -> String {
     }
 }
 
+/// Digits in groups of three.
+pub(super) fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 /// A value with three digits that count.
 pub(super) fn three_digits(value: f64) -> String {
     let size = value.abs();

@@ -1,7 +1,7 @@
 //! A trace as text: what the scheduler did, who ran where, what it means.
 
 use super::comparison::findings;
-use super::style::{Palette, paragraph, seconds, shortened, table, visible};
+use super::style::{Palette, grouped, paragraph, seconds, shortened, table, visible};
 use crate::record::{
     CpuTimeRecord, MigrationCounts, TierRecord, TraceRecord, TraceSource, WaitCauses,
 };
@@ -133,19 +133,6 @@ fn percent(value: f64) -> String {
     } else {
         format!("{value:.2} %")
     }
-}
-
-/// Digits in groups of three.
-fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 fn figures(record: &TraceRecord) -> Vec<(&'static str, String)> {

@@ -25,6 +25,7 @@ mod measure;
 mod method;
 mod replay;
 mod spin_attach;
+mod spin_replay;
 mod support;
 mod top;
 mod trace_files;

@@ -1,13 +1,238 @@
-//! `spin replay`.
+//! `spin replay`: algorithms executed, against their predictions.
 
-use crate::cli::Exit;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
 use crate::cli::args::{Global, SpinReplayArgs};
+use crate::cli::plan::name_and_time;
+use crate::cli::progress::ProgressLine;
 use crate::cli::terminal::Terminal;
+use crate::cli::{Exit, open_machine, open_store};
+use crate::machine::MachineError;
+use crate::machine::linux::random_seed;
+use crate::record::SpinReplayRecord;
+use crate::report;
+use crate::spin::algorithm::Algorithm;
+use crate::spin::chips::chip;
+use crate::spin::table::algorithm;
+use crate::study::spin::replay::{self as replaying, Experiment, FUTEX, Plan};
+
+/// More delays than this are a slip of the pen.
+const MOST_DELAYS: usize = 1000;
+/// A lock is held for no longer than this.
+const LONGEST_HOLD: Duration = Duration::from_secs(10);
+/// Threads that contend, at most.
+const MOST_THREADS: usize = 512;
 
 pub(super) fn replay(
-    _global: &Global,
-    _args: &SpinReplayArgs,
-    _terminal: &Terminal,
+    global: &Global,
+    args: &SpinReplayArgs,
+    terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    anyhow::bail!("spin replay")
+    let plan = plan(args)?;
+    let mut machine = open_machine(global, args.seed.unwrap_or_else(random_seed), false)?;
+    let mut store = open_store(global)?;
+    let mut line = terminal.shows_progress().then(ProgressLine::new);
+    let mut on_cell = |done: usize, all: usize| {
+        if let Some(line) = &mut line {
+            line.show_part("replaying", done, all);
+        }
+    };
+    let made = replaying::run(&plan, machine.as_mut(), &mut on_cell);
+    if let Some(line) = &mut line {
+        line.finish();
+    }
+    let mut record = match made {
+        Ok(record) => record,
+        Err(error) if is_interrupt(&error) => {
+            terminal.warn("interrupted; nothing was stored");
+            return Ok(Exit::Interrupted);
+        }
+        Err(error) => return Err(error),
+    };
+    (record.id, record.started) = name_and_time();
+    let stored = store.as_mut().map(|store| store.keep(&record));
+    show(&record, terminal)?;
+    if let Some(Err(error)) = stored {
+        terminal.error(&format!("{error}; the replay above is complete"));
+        return Ok(Exit::Error);
+    }
+    Ok(Exit::Done)
+}
+
+/// Prints a replay.
+fn show(record: &SpinReplayRecord, terminal: &Terminal) -> anyhow::Result<()> {
+    if terminal.is_json() {
+        return terminal.print_json(record);
+    }
+    terminal.print(&report::spin_replay(record, terminal.palette()))
+}
+
+fn is_interrupt(error: &anyhow::Error) -> bool {
+    matches!(
+        error.downcast_ref::<MachineError>(),
+        Some(MachineError::Interrupted)
+    )
+}
+
+fn plan(args: &SpinReplayArgs) -> anyhow::Result<Plan> {
+    let experiment = experiment(&args.experiment)?;
+    if experiment == Experiment::Contend && args.realtime {
+        bail!(
+            "--realtime: threads that contend run at normal priority; one that spins would never \
+             let the holder on its CPU go on"
+        );
+    }
+    if let Some(many) = args.threads.iter().find(|&&count| count > MOST_THREADS) {
+        bail!("--threads {many}: at most {MOST_THREADS}");
+    }
+    if args.hold > LONGEST_HOLD {
+        bail!("--hold: at most {} s", LONGEST_HOLD.as_secs());
+    }
+    let chip = args.as_cpu.as_deref().map(chip).transpose();
+    let chip = chip.context("--as-cpu")?;
+    let algorithms = args.algorithms.iter().map(|id| waiter(id));
+    Ok(Plan {
+        experiment,
+        algorithms: algorithms.collect::<anyhow::Result<_>>()?,
+        hint_ns: args.pause_ns.or(chip.map(|chip| chip.pause_ns())),
+        chip: chip.map(|chip| chip.name.to_owned()),
+        cpus_assumed: args.cpus_assumed,
+        hold: args.hold,
+        delays: delays(&args.delays, experiment, args.hold)?,
+        items: args.items,
+        repeats: args.repeat,
+        threads: args.threads.clone(),
+        is_realtime: args.realtime,
+    })
+}
+
+fn experiment(name: &str) -> anyhow::Result<Experiment> {
+    let known = Experiment::ALL.iter().find(|known| known.name() == name);
+    known.copied().with_context(|| {
+        let likeness = |known: &Experiment| strsim::jaro_winkler(name, known.name());
+        let nearest = Experiment::ALL
+            .into_iter()
+            .max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+        let nearest = nearest.map_or("", Experiment::name);
+        format!("--experiment '{name}': there is none of that name; did you mean {nearest}?")
+    })
+}
+
+fn waiter(id: &str) -> anyhow::Result<Option<&'static Algorithm>> {
+    if id == FUTEX {
+        return Ok(None);
+    }
+    Ok(Some(algorithm(id).context("--algorithm")?))
+}
+
+/// The delays of an experiment.
+fn delays(text: &str, experiment: Experiment, hold: Duration) -> anyhow::Result<Vec<Duration>> {
+    let mut delays = Vec::new();
+    for part in text.split(',') {
+        let times = times(part.trim()).map_err(|words| anyhow::anyhow!("--delays {text}: {words}"));
+        delays.extend(times?);
+        if delays.len() > MOST_DELAYS {
+            bail!("--delays {text}: more than {MOST_DELAYS} times");
+        }
+    }
+    let longest = delays.iter().max().copied().unwrap_or_default();
+    if experiment == Experiment::Handoff && longest > LONGEST_HOLD {
+        bail!("--delays {text}: at most {} s", LONGEST_HOLD.as_secs());
+    }
+    if experiment == Experiment::ProducerConsumer && longest >= hold {
+        bail!(
+            "--delays {text}: who comes {longest:?} after a lock was taken that is held for \
+             {hold:?} has nothing to wait for (--hold makes that longer)"
+        );
+    }
+    Ok(delays)
+}
+
+/// Reads `2500us`, or `1..9ms` with all times between that are a whole number of
+/// units from the first.
+fn times(text: &str) -> Result<Vec<Duration>, String> {
+    let one = |text: &str| {
+        let time = humantime::parse_duration(text);
+        time.map_err(|_| format!("'{text}' is no time; write 2ms, 500us or 1..9ms"))
+    };
+    let Some((from, to)) = text.split_once("..") else {
+        return Ok(vec![one(text)?]);
+    };
+    let unit = to.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let has_unit = from.ends_with(|c: char| c.is_alphabetic());
+    let from = if has_unit {
+        one(from)?
+    } else {
+        one(&format!("{from}{unit}"))?
+    };
+    let (to, step) = (one(to)?, one(&format!("1{unit}"))?);
+    if from > to {
+        return Err("it runs backwards; write the shorter time first".to_owned());
+    }
+    let all = std::iter::successors(Some(from), |time| time.checked_add(step));
+    Ok(all
+        .take_while(|&time| time <= to)
+        .take(MOST_DELAYS + 1)
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(text: &str) -> anyhow::Result<Vec<Duration>> {
+        delays(
+            text,
+            Experiment::ProducerConsumer,
+            Duration::from_millis(10),
+        )
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected_us: &[u64]) {
+        let expected: Vec<Duration> = expected_us
+            .iter()
+            .map(|&us| Duration::from_micros(us))
+            .collect();
+        assert_eq!(read(text).unwrap(), expected, "{text}");
+    }
+
+    #[test]
+    fn delays_are_times_and_ranges_of_them() {
+        check("2ms", &[2000]);
+        check("1..3ms", &[1000, 2000, 3000]);
+        check("500us,1ms..2ms", &[500, 1000, 2000]);
+        check("9..9ms", &[9000]);
+        check("500us..2ms", &[500, 1500]);
+    }
+
+    #[test]
+    fn wrong_delays_are_named_with_what_is_wrong() {
+        for (text, words) in [
+            ("9..1ms", "backwards"),
+            ("1..9", "no time"),
+            ("", "no time"),
+            ("1ms,", "no time"),
+            ("10ms", "nothing to wait for"),
+            ("1..999999999us", "more than 1000"),
+        ] {
+            let error = format!("{:#}", read(text).unwrap_err());
+            assert!(
+                error.contains(words) && error.starts_with("--delays"),
+                "{error}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "[0-9.,msun]{0,12}") {
+            if let Ok(delays) = read(&text) {
+                prop_assert!(!delays.is_empty() && delays.len() <= MOST_DELAYS);
+            }
+        }
+    }
 }

@@ -10,3 +10,4 @@ pub mod laps;
 pub mod line;
 pub mod spin;
 pub mod stream;
+pub mod wait;

@@ -12,6 +12,7 @@ mod hypervisor;
 mod output;
 mod pins;
 mod probe;
+mod replay;
 mod ring;
 mod run;
 mod sample;
@@ -52,8 +53,9 @@ use supervise::Alone;
 use usage::{Meter, OwnPeak, Throttle};
 
 use super::{
-    Batches, End, Listener, Machine, MachineError, Output, Probe, Request, Run, SampleOrder,
-    Sampled, TierCost, TraceOrder, Traced, Usage,
+    Batches, ContendOrder, Contended, End, HandOverOrder, HandedOver, Listener, Machine,
+    MachineError, Output, Probe, Request, Run, SampleOrder, Sampled, TierCost, TraceOrder, Traced,
+    Usage,
 };
 use crate::placement::MemoryBinding;
 use crate::topology::{CpuSet, Topology, Warning};
@@ -330,6 +332,14 @@ impl Machine for LinuxMachine {
 
     fn sample(&mut self, order: &SampleOrder<'_>) -> Result<Sampled, MachineError> {
         self.sample_order(order)
+    }
+
+    fn hand_over(&mut self, order: &HandOverOrder<'_>) -> Result<HandedOver, MachineError> {
+        replay::hand_over(order, &mut || self.take_pending_interrupt())
+    }
+
+    fn contend(&mut self, order: &ContendOrder<'_>) -> Result<Contended, MachineError> {
+        replay::contend(order, &mut || self.take_pending_interrupt())
     }
 }
 

@@ -5,7 +5,7 @@
 //! disturbed is thrown away and counted, and everything ends with the limit.
 
 mod bandwidth;
-mod calls;
+pub(super) mod calls;
 mod chain;
 mod contention;
 mod counted;

@@ -422,6 +422,16 @@ fn descriptor_limits() -> libc::rlimit {
     }
 }
 
+/// Gives the calling thread real-time priority (`SCHED_FIFO`), until it ends.
+pub(super) fn become_realtime(priority: libc::c_int) -> io::Result<()> {
+    // SAFETY: plain integers; some C libraries have more of them than one.
+    let mut parameters: libc::sched_param = unsafe { MaybeUninit::zeroed().assume_init() };
+    parameters.sched_priority = priority;
+    // SAFETY: the parameters outlive the call; 0 is the calling thread.
+    check(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) })?;
+    Ok(())
+}
+
 /// A thread's scheduling policy, a number of `sched.h`.
 pub(super) fn policy_of(thread: libc::pid_t) -> io::Result<libc::c_int> {
     // SAFETY: a plain integer.

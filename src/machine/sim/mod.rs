@@ -10,6 +10,7 @@
 mod description;
 mod mechanism;
 mod noise;
+mod replay;
 mod series;
 mod trace;
 mod wiring;
@@ -30,8 +31,9 @@ use wiring::Probing;
 use workload::SimWorkload;
 
 use super::{
-    Batches, End, Listener, Machine, MachineError, Output, Probe, Request, Run, SampleOrder,
-    Sampled, TierCost, TraceOrder, Traced, Usage,
+    Batches, ContendOrder, Contended, End, HandOverOrder, HandedOver, Listener, Machine,
+    MachineError, Output, Probe, Request, Run, SampleOrder, Sampled, TierCost, TraceOrder, Traced,
+    Usage,
 };
 use crate::topology::{CpuSet, Topology, Warning};
 use crate::trace::{Availability, Tid, Tier};
@@ -334,6 +336,19 @@ impl Machine for SimulatedMachine {
         Err(MachineError::System {
             action: "sampling".to_owned(),
             reason: "a simulated machine executes no instructions; it needs --machine local"
+                .to_owned(),
+        })
+    }
+
+    fn hand_over(&mut self, order: &HandOverOrder<'_>) -> Result<HandedOver, MachineError> {
+        Ok(replay::hand_over(self, order))
+    }
+
+    fn contend(&mut self, _order: &ContendOrder<'_>) -> Result<Contended, MachineError> {
+        Err(MachineError::System {
+            action: "letting threads contend".to_owned(),
+            reason: "a simulated machine executes no instructions, and nothing predicts it; it \
+                     needs --machine local"
                 .to_owned(),
         })
     }

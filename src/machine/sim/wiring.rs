@@ -39,6 +39,13 @@ const STACKED_CONTENTION: f64 = 2.0;
 /// ticks of the clock, which are longer than a batch.
 const STACKED_STOLEN: f64 = 0.5;
 
+impl Wiring {
+    /// What a spin-wait hint takes, and waking a sleeper, ns.
+    pub(super) const fn waiting_ns(&self) -> (f64, f64) {
+        (self.figures.pause_ns, self.figures.futex_wake_ns)
+    }
+}
+
 /// What probing a simulated machine needs to remember.
 #[derive(Debug)]
 pub(super) struct Probing {

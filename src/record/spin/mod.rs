@@ -19,3 +19,9 @@ pub use predict::{
     CliffsRecord, MoveRecord, PredictionRecord, ProcessorRecord, SPIN_PREDICT_SCHEMA,
     SpinPredictRecord, TunableRecord,
 };
+mod replay;
+
+pub use replay::{
+    ContentionCell, ReplayCell, ReplayHint, ReplayMeasured, ReplayPrediction, ReplayedAlgorithm,
+    SPIN_REPLAY_SCHEMA, SpinReplayRecord,
+};

@@ -10,3 +10,6 @@ mod predict;
 pub use advice::spin_advice;
 pub use pause::{spin_check, spin_pause};
 pub use predict::spin_prediction;
+mod replay;
+
+pub use replay::spin_replay;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::claim::{Claim, Found, Judge, experiment};
-use super::{Here, Simulation};
+use super::{Here, Simulation, replayed};
 use crate::machine::{Machine, Probe};
 use crate::record::{ClaimRecord, ExperimentRecord};
 use crate::spin::ProducerConsumer;
@@ -225,7 +225,7 @@ pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
     };
     let total = total_pauses(cpus);
     let gap = wait(&NETFX_AWARELOCK, cpus, 1.0).blind_gap_hints();
-    Ok(vec![
+    let mut experiments = vec![
         experiment("pause-latency", "what one PAUSE costs", vec![latency]),
         experiment(
             "spin-budget",
@@ -237,16 +237,7 @@ pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
             "how late a waiter can see that it may go on",
             vec![budget("worst late wake-up", "several ms", gap)],
         ),
-        experiment(
-            "producer-consumer",
-            "100 items of 10 ms, the sender coming every 1 to 9 ms",
-            vec![
-                Claim::new(
-                    "a sender every 1 to 9 ms",
-                    "2.2 s at 1 and 2 ms, else about 1.2 s",
-                )
-                .not_here("it needs a PAUSE of 43 ns; --simulated has one"),
-            ],
-        ),
-    ])
+    ];
+    experiments.extend(replayed::experiments(here.machine())?);
+    Ok(experiments)
 }

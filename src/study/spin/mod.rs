@@ -5,3 +5,4 @@ pub mod attach;
 mod chips;
 pub mod pause;
 pub mod predict;
+pub mod replay;

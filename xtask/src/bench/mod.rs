@@ -16,6 +16,7 @@ mod process;
 mod record;
 mod sampling;
 mod scale;
+mod spin_replay;
 mod topology;
 mod tracing;
 mod wiring;
@@ -40,7 +41,7 @@ struct Setting {
 type Benchmark = fn(&Setting) -> Result<String>;
 
 /// In the order of the document; each returns its section.
-const BENCHMARKS: [(&str, Benchmark); 14] = [
+const BENCHMARKS: [(&str, Benchmark); 15] = [
     ("method", method::run),
     ("aa", aa::run),
     ("harness", harness::run),
@@ -52,6 +53,7 @@ const BENCHMARKS: [(&str, Benchmark); 14] = [
     ("kernels", kernels::run),
     ("tracing", tracing::run),
     ("sampling", sampling::run),
+    ("spin_replay", spin_replay::run),
     ("record", record::run),
     ("kill", kill::run),
     ("build", build::run),

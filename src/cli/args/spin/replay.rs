@@ -1,7 +1,89 @@
 //! Arguments of `pinwise spin replay`.
 
+use std::time::Duration;
+
 use clap::Args;
+
+use crate::cli::values::{parse_count, parse_duration, parse_whole};
 
 /// `pinwise spin replay`
 #[derive(Debug, Args)]
-pub struct SpinReplayArgs {}
+#[command(after_help = "Examples:
+  pinwise spin replay --algorithm netfx_awarelock --pause-ns 43 --cpus-assumed 24
+  pinwise spin replay --algorithm netfx_awarelock --algorithm coreclr_monitor \\
+    --algorithm futex --as-cpu skylake-sp --cpus-assumed 24 --delays 1..9ms
+  pinwise spin replay --experiment handoff --delays 500us,1ms,2..4ms --realtime
+  pinwise spin replay --experiment contend --algorithm rust_std_mutex --threads 2,8
+
+Experiments:
+  producer-consumer  a worker holds a lock for --hold an item, a sender wants it
+                     --delays after it was taken
+  handoff            a waiter comes as the lock is taken, which is released --delays later
+  contend            --threads take the lock again and again
+
+Hints are executed by count. Another processor's are made of this one's and a chain of
+additions, or of a chain alone; what one really took is measured beside.")]
+pub struct SpinReplayArgs {
+    /// What is run: producer-consumer, handoff or contend
+    #[arg(long, value_name = "NAME", default_value = "producer-consumer")]
+    pub experiment: String,
+    /// How the lock is waited for: an id of `spin predict`, or `futex` for parking at once;
+    /// repeatable, to set old beside new
+    #[arg(
+        long = "algorithm",
+        value_name = "ID",
+        default_value = "netfx_awarelock"
+    )]
+    pub algorithms: Vec<String>,
+    /// Give spin-wait hints the length of this chip's at its usual clock
+    #[arg(long, value_name = "CHIP", conflicts_with = "pause_ns")]
+    pub as_cpu: Option<String>,
+    /// Give spin-wait hints this length, in nanoseconds
+    #[arg(long, value_name = "NS", value_parser = parse_ns)]
+    pub pause_ns: Option<f64>,
+    /// CPUs that algorithms are told of [default: those allowed here]
+    #[arg(long, value_name = "N", value_parser = parse_cpus)]
+    pub cpus_assumed: Option<u64>,
+    /// When the waiter comes, or of a hand-off when the lock is released: times such as
+    /// `1..9ms` (one by one) or `500us,2ms`
+    #[arg(long, value_name = "TIMES", default_value = "1..9ms")]
+    pub delays: String,
+    /// How long the lock is held for an item (producer-consumer)
+    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = parse_duration)]
+    pub hold: Duration,
+    /// Items at each delay and repeat; times are told for 100
+    #[arg(long, value_name = "N", default_value = "10", value_parser = parse_count)]
+    pub items: usize,
+    /// Go through everything so many times
+    #[arg(long, value_name = "K", default_value = "2", value_parser = parse_count)]
+    pub repeat: usize,
+    /// Numbers of threads that contend, such as 2,8 [default: 1, 2 and 4 per CPU]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_count)]
+    pub threads: Vec<usize>,
+    /// Run at real-time priority, so that other programs disturb less (needs CAP_SYS_NICE)
+    #[arg(long)]
+    pub realtime: bool,
+    /// Seed of a simulated machine [default: random]
+    #[arg(long, value_name = "SEED", value_parser = parse_whole::<u64>)]
+    pub seed: Option<u64>,
+}
+
+/// Reads the length of a hint.
+fn parse_ns(text: &str) -> Result<f64, String> {
+    /// No hint of any chip is longer: a thousand times the longest known.
+    const LONGEST_NS: f64 = 100_000.0;
+    match text.parse::<f64>() {
+        Ok(ns) if ns > 0.0 && ns <= LONGEST_NS => Ok(ns),
+        _ => Err("write nanoseconds, above 0 and at most 100000, such as 43".to_owned()),
+    }
+}
+
+/// Reads a number of CPUs.
+fn parse_cpus(text: &str) -> Result<u64, String> {
+    /// Of the largest kernels.
+    const MOST: u64 = 1 << 16;
+    match text.parse() {
+        Ok(cpus) if (1..=MOST).contains(&cpus) => Ok(cpus),
+        _ => Err("write a number of CPUs, at least 1 and at most 65536".to_owned()),
+    }
+}

@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 /// Times that the calling thread was pushed off its CPU.
-pub(super) fn times_pushed() -> u64 {
+pub(in crate::machine::linux) fn times_pushed() -> u64 {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is valid; rusage is plain integers.
     let usage = unsafe {
@@ -31,7 +31,7 @@ pub(super) fn current_cpu() -> Option<usize> {
 }
 
 /// Lets the calling thread's timers ring on time instead of 50 µs late.
-pub(super) fn ask_for_exact_timers() {
+pub(in crate::machine::linux) fn ask_for_exact_timers() {
     // SAFETY: plain integers; 1 ns is the smallest slack.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
 }
@@ -52,7 +52,7 @@ struct SchedulingAttributes {
 /// Asks for time slices of this length: since Linux 6.12 a woken thread with a
 /// shorter slice goes before one with a longer, and no privilege is needed.
 /// Older kernels ignore it, and so does a thread of another policy.
-pub(super) fn ask_for_short_slices(slice: Duration) {
+pub(in crate::machine::linux) fn ask_for_short_slices(slice: Duration) {
     // SAFETY: plain integers; 0 is the calling thread.
     let (policy, nice) = unsafe {
         (
@@ -78,7 +78,7 @@ pub(super) fn ask_for_short_slices(slice: Duration) {
 }
 
 /// Sleeps until `CLOCK_MONOTONIC` reads so many nanoseconds.
-pub(super) fn sleep_until(ns: u64) {
+pub(in crate::machine::linux) fn sleep_until(ns: u64) {
     let until = libc::timespec {
         tv_sec: libc::time_t::try_from(ns / 1_000_000_000).unwrap_or(libc::time_t::MAX),
         tv_nsec: libc::c_long::try_from(ns % 1_000_000_000).unwrap_or(0),
@@ -95,7 +95,7 @@ pub(super) fn sleep_until(ns: u64) {
 }
 
 /// Sleeps while the word holds `expected`, at most so long. May return early.
-pub(super) fn futex_wait(word: &AtomicU32, expected: u32, limit: Duration) {
+pub(in crate::machine::linux) fn futex_wait(word: &AtomicU32, expected: u32, limit: Duration) {
     let limit = libc::timespec {
         tv_sec: libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX),
         tv_nsec: libc::c_long::from(limit.subsec_nanos()),
@@ -113,7 +113,7 @@ pub(super) fn futex_wait(word: &AtomicU32, expected: u32, limit: Duration) {
 }
 
 /// Wakes one sleeper; how many it woke.
-pub(super) fn futex_wake(word: &AtomicU32) -> usize {
+pub(in crate::machine::linux) fn futex_wake(word: &AtomicU32) -> usize {
     // SAFETY: the kernel takes the address only as a name.
     let woken = unsafe {
         libc::syscall(

@@ -1,0 +1,531 @@
+//! Waiting by count: runs of spin-wait hints with a look after each, where a hint
+//! may be given the length that another processor's has.
+//!
+//! A hint that must take longer gets a chain of dependent additions beside it,
+//! fenced so that the two do not overlap; one that must be shorter is a chain
+//! alone. Everything is executed by count, never until a moment: where the
+//! core's clock moves, so does the wait, as on any processor. What interrupts
+//! take is part of a hint's length, since it is part of every long wait: 0.5 to
+//! 1.5 % in a virtual machine with 250 ticks a second. It refuses to say what a
+//! wait ought to take.
+
+#![cfg_attr(
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    expect(
+        unsafe_code,
+        reason = "the exact instructions are what is executed; none touches memory"
+    )
+)]
+
+use super::clock::Clock;
+
+/// Additions that one part of a hint can have: the length of the code that is
+/// entered at the place that leaves so many.
+const MOST_ADDITIONS: u32 = 512;
+/// Longer hints than this are made of several parts, so that no part needs more
+/// additions than there are even at 6 GHz.
+const LONGEST_PART_NS: f64 = 80.0;
+/// A burst of calibration: long against reading the clock twice (20 to 50 ns),
+/// short against the time between two interrupts (1 to 4 ms).
+const BURST_NS: f64 = 40_000.0;
+/// How often a wait reads the clock to see whether it was stopped.
+const WATCH_NS: f64 = 20_000.0;
+/// A part of a wait that takes so much longer than it should was stopped. In a
+/// busy virtual machine timer interrupts take 15 to 100 µs, time slices of
+/// others a millisecond and more.
+const STOP_NS: f64 = 100_000.0;
+/// Times that a hint may take what it took when it was made, and be slow rather
+/// than stopped: PAUSE of a Zen 3 was seen to have two levels 12 % apart.
+const STATES: f64 = 1.3;
+/// Bursts from which a hint's length is told.
+const BURSTS: usize = 9;
+/// Bursts from which it is told what interrupts take: 8 ms, two ticks of the
+/// slowest kernels' clocks but those of 100 Hz.
+const LONG_BURSTS: usize = 201;
+/// Corrections until a hint has the length that was asked for: the first comes
+/// within 2 % of it, the second within 0.1 %.
+const CORRECTIONS: usize = 4;
+
+/// What a hint is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Made {
+    /// This processor's own hint.
+    Hint,
+    /// The hint and additions.
+    Stretched,
+    /// Additions alone.
+    Shortened,
+}
+
+/// Hints of a length.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hints {
+    made: Made,
+    /// A hint's parts; more than one where it is long.
+    parts: u32,
+    /// Additions of a part; the fraction is spread over the parts.
+    additions: f64,
+    /// Of an addition that is still owed.
+    owed: f64,
+    /// What a hint should take, ns.
+    wanted_ns: f64,
+    /// What a hint took without interrupts when it was last measured, ns.
+    median_ns: f64,
+    /// What a hint takes with all interrupts over what it takes without, and from
+    /// how many observations that is.
+    overhead: (f64, u32),
+    /// A core cycle when this was made, ns.
+    cycle_ns: f64,
+}
+
+impl Hints {
+    /// This processor's own, which is measured.
+    #[must_use]
+    pub fn own(clock: &Clock) -> Self {
+        let mut hints = Self {
+            made: Made::Hint,
+            parts: 1,
+            additions: 0.0,
+            owed: 0.0,
+            wanted_ns: 50.0,
+            median_ns: 50.0,
+            overhead: (1.0, 0),
+            cycle_ns: 0.3,
+        };
+        hints.wanted_ns = hints.measure_ns(clock);
+        hints.median_ns = hints.wanted_ns;
+        hints
+    }
+
+    /// Hints that take so many ns. `None` where no hint can be so short here: a
+    /// chain goes around in a few cycles at least.
+    #[must_use]
+    pub fn lasting(wanted_ns: f64, clock: &Clock) -> Option<Self> {
+        let parts = (wanted_ns / LONGEST_PART_NS).ceil().max(1.0);
+        let part_ns = wanted_ns / parts;
+        let bare = |made| Self {
+            made,
+            parts: 1,
+            additions: 0.0,
+            owed: 0.0,
+            wanted_ns: part_ns,
+            median_ns: part_ns,
+            overhead: (1.0, 0),
+            cycle_ns: 0.3,
+        };
+        let mut shortened = bare(Made::Shortened);
+        let least_ns = shortened.measure_ns(clock);
+        let far = f64::from(MOST_ADDITIONS);
+        shortened.additions = far;
+        // From 0 on it is no straight line: a round takes some cycles anyway.
+        shortened.cycle_ns = shortened.measure_ns(clock) / far;
+        if part_ns < least_ns + 2.0 * shortened.cycle_ns {
+            return None;
+        }
+        let mut stretched = bare(Made::Stretched);
+        let mut hints = if stretched.measure_ns(clock) <= part_ns {
+            stretched.cycle_ns = shortened.cycle_ns;
+            stretched
+        } else {
+            shortened.additions = part_ns / shortened.cycle_ns;
+            shortened
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a few parts at least one; a cast of more saturates"
+        )]
+        let whole = parts as u32;
+        hints.parts = whole;
+        hints.wanted_ns = wanted_ns;
+        for _ in 0..CORRECTIONS {
+            hints.correct(clock);
+        }
+        Some(hints)
+    }
+
+    /// What they are made of.
+    #[must_use]
+    pub const fn made(&self) -> Made {
+        self.made
+    }
+
+    /// What a hint should take, ns.
+    #[must_use]
+    pub const fn wanted_ns(&self) -> f64 {
+        self.wanted_ns
+    }
+
+    /// Measures how long a hint takes now, ns, with no interrupt in it: the
+    /// median of some bursts.
+    pub fn measure_ns(&mut self, clock: &Clock) -> f64 {
+        let mut bursts = [0.0; BURSTS];
+        self.burst(clock, &mut bursts);
+        middle(&mut bursts)
+    }
+
+    /// Observes for 8 ms what interrupts add to hints, and returns what one takes
+    /// with that, ns. Nothing is learnt where `is_undisturbed`, asked afterwards,
+    /// says that others had the CPU meanwhile.
+    pub fn observe_ns(&mut self, clock: &Clock, is_undisturbed: impl FnOnce() -> bool) -> f64 {
+        let mut bursts = [0.0; LONG_BURSTS];
+        self.burst(clock, &mut bursts);
+        self.median_ns = middle(&mut bursts);
+        if is_undisturbed() {
+            let hints = whole_hints(BURST_NS / self.wanted_ns) as f64;
+            let stop_ns = self.median_ns + STOP_NS / hints;
+            let kept = bursts.iter().filter(|&&ns| ns < stop_ns);
+            let (sum, count) = kept.fold((0.0, 0.0), |(sum, count), ns| (sum + ns, count + 1.0));
+            self.learn(sum / count);
+        }
+        self.median_ns * self.overhead.0
+    }
+
+    /// Takes into account what a hint took in a long wait, ns, interrupts counted
+    /// in.
+    pub fn learn(&mut self, taken_ns: f64) {
+        let (overhead, observations) = self.overhead;
+        let found = taken_ns / self.median_ns;
+        let all = f64::from(observations) + 1.0;
+        self.overhead = (overhead + (found - overhead) / all, observations + 1);
+    }
+
+    /// Measures, and adds or takes away what is missing to the length wanted,
+    /// interrupts counted in; this processor's own hints stay as they are.
+    /// Returns what was measured, without interrupts, ns.
+    pub fn correct(&mut self, clock: &Clock) -> f64 {
+        let found_ns = self.measure_ns(clock);
+        self.median_ns = found_ns;
+        let missing_ns = self.wanted_ns / self.overhead.0 - found_ns;
+        // More than that no clock moves: others had the CPU most of the time.
+        let is_credible = self.overhead.1 == 0 || missing_ns.abs() < 0.3 * self.wanted_ns;
+        if self.made != Made::Hint && is_credible {
+            let missing = missing_ns / f64::from(self.parts) / self.cycle_ns;
+            let most = f64::from(MOST_ADDITIONS);
+            self.additions = (self.additions + missing).clamp(0.0, most);
+        }
+        found_ns
+    }
+
+    /// Times bursts of hints, as ns for each.
+    fn burst(&mut self, clock: &Clock, bursts: &mut [f64]) {
+        let reading = (0..4).map(|_| {
+            let from = clock.ticks();
+            clock.ticks().wrapping_sub(from)
+        });
+        let reading = reading.min().unwrap_or(0);
+        let hints = whole_hints(BURST_NS / self.wanted_ns);
+        for burst in bursts {
+            let from = clock.ticks();
+            self.execute(hints);
+            let took = clock.ticks().wrapping_sub(from).saturating_sub(reading);
+            *burst = clock.ns(took) / hints as f64;
+        }
+    }
+
+    /// Executes so many hints.
+    #[inline]
+    pub fn execute(&mut self, hints: u64) {
+        if self.made == Made::Hint {
+            plain(hints);
+            return;
+        }
+        let parts = hints * u64::from(self.parts);
+        let whole = self.additions.floor();
+        self.owed += (self.additions - whole) * parts as f64;
+        let more = self.owed.floor().min(parts as f64);
+        self.owed -= more;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "from 0 to the number of parts, and to the most additions"
+        )]
+        let (more, few) = (more as u64, whole as u32);
+        let lengthened = (few + 1).min(MOST_ADDITIONS);
+        if self.made == Made::Stretched {
+            stretched(parts - more, few);
+            stretched(more, lengthened);
+        } else {
+            chained(parts - more, few);
+            chained(more, lengthened);
+        }
+    }
+}
+
+/// The middle one.
+fn middle(values: &mut [f64]) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Computes for so many core cycles, 512 at most: dependent additions.
+#[inline]
+pub fn compute(cycles: u32) {
+    chained(1, cycles);
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "at least one, far below 2^53"
+)]
+fn whole_hints(hints: f64) -> u64 {
+    hints.max(1.0) as u64
+}
+
+/// What came of a wait.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Waited {
+    /// Did a look find what was waited for? Otherwise the runs are over, or the
+    /// wait was broken off.
+    pub is_seen: bool,
+    /// Hints that were executed.
+    pub hints: u64,
+    /// How long that took, ns.
+    pub spun_ns: f64,
+    /// Time that others took from it, ns, as far as that shows: parts of some
+    /// 20 µs that took 100 µs more than they should at most.
+    pub stopped_ns: f64,
+}
+
+/// A wait in progress.
+#[derive(Debug)]
+struct Progress<'a> {
+    hints: &'a mut Hints,
+    clock: &'a Clock,
+    /// Hints between two readings of the clock.
+    watch: u64,
+    since: u64,
+    last: u64,
+    waited: Waited,
+}
+
+impl Progress<'_> {
+    /// True where a look has seen it.
+    #[inline]
+    fn go_through(
+        &mut self,
+        (runs, is_endless): (&[(u64, u64)], bool),
+        mut look: impl FnMut() -> bool,
+        mut is_over: impl FnMut() -> bool,
+    ) -> bool {
+        if look() {
+            return true;
+        }
+        let last = runs.len().saturating_sub(1);
+        for (at, &(times, hints)) in runs.iter().enumerate() {
+            let times = if is_endless && at == last && hints > 0 {
+                u64::MAX
+            } else {
+                times
+            };
+            for _ in 0..times {
+                let has_read = self.run(hints);
+                if look() {
+                    return true;
+                }
+                if has_read && is_over() {
+                    return false;
+                }
+            }
+        }
+        false
+    }
+
+    /// Executes a run; true where the clock was read.
+    #[inline]
+    fn run(&mut self, hints: u64) -> bool {
+        let mut left = hints;
+        let mut has_read = false;
+        while left > 0 {
+            let now = left.min(self.watch - self.since);
+            self.hints.execute(now);
+            left -= now;
+            self.since += now;
+            if self.since >= self.watch {
+                self.read();
+                has_read = true;
+            }
+        }
+        self.waited.hints += hints;
+        has_read
+    }
+
+    #[cold]
+    fn read(&mut self) {
+        let now = self.clock.ticks();
+        let took_ns = self.clock.ns(now.wrapping_sub(self.last));
+        let should_ns = self.since as f64 * self.hints.wanted_ns;
+        if took_ns > STATES * should_ns + STOP_NS {
+            self.waited.stopped_ns += took_ns - should_ns;
+        }
+        self.last = now;
+        self.since = 0;
+    }
+}
+
+/// Looks, and then executes runs of `(times, hints)` with a look after each,
+/// until one sees what is waited for; the last runs go on for ever where
+/// `is_endless`. Now and then `is_over` may break the wait off.
+#[inline]
+pub fn wait(
+    hints: &mut Hints,
+    clock: &Clock,
+    runs: (&[(u64, u64)], bool),
+    look: impl FnMut() -> bool,
+    is_over: impl FnMut() -> bool,
+) -> Waited {
+    let watch = whole_hints(WATCH_NS / hints.wanted_ns);
+    let begin = clock.ticks();
+    let mut progress = Progress {
+        hints,
+        clock,
+        watch,
+        since: 0,
+        last: begin,
+        waited: Waited::default(),
+    };
+    progress.waited.is_seen = progress.go_through(runs, look, is_over);
+    progress.waited.spun_ns = clock.ns(clock.ticks().wrapping_sub(begin));
+    progress.waited
+}
+
+/// The processor's own hints: PAUSE, on arm64 ISB as in
+/// [`spin::pause`](super::spin::pause).
+#[inline(always)]
+fn plain(hints: u64) {
+    if hints == 0 {
+        return;
+    }
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: only the named register and the flags change.
+    unsafe {
+        std::arch::asm!(
+            "2:",
+            "pause",
+            "dec {hints}",
+            "jnz 2b",
+            hints = inout(reg) hints => _,
+            options(nomem, nostack)
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: only the named register and the flags change.
+    unsafe {
+        std::arch::asm!(
+            "2:",
+            "isb",
+            "subs {hints}, {hints}, #1",
+            "b.ne 2b",
+            hints = inout(reg) hints => _,
+            options(nomem, nostack)
+        );
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    for _ in 0..hints {
+        std::hint::spin_loop();
+    }
+}
+
+/// Rounds of a hint, so many additions, and a fence where additions could
+/// otherwise overlap with the next hint: without one, 64 of them vanish behind
+/// a PAUSE of Zen 4.
+macro_rules! rounds {
+    ($rounds:expr, $additions:expr, $hint:literal, $fence:literal) => {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: only the named registers and the flags change; the jump goes
+        // to one of the additions, each three bytes long, or right behind them.
+        unsafe {
+            std::arch::asm!(
+                "lea {entry}, [rip + 22f]",
+                "sub {entry}, {skip}",
+                ".p2align 5",
+                "21:",
+                $hint,
+                "jmp {entry}",
+                ".rept 512",
+                "add {sum}, {term}",
+                ".endr",
+                "22:",
+                $fence,
+                "dec {rounds}",
+                "jnz 21b",
+                entry = out(reg) _,
+                skip = in(reg) 3 * u64::from($additions.min(MOST_ADDITIONS)),
+                sum = inout(reg) 1u64 => _,
+                term = in(reg) 3u64,
+                rounds = inout(reg) $rounds => _,
+                options(nomem, nostack)
+            );
+        }
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: only the named registers and the flags change; the jump goes
+        // to one of the additions, each four bytes long, or right behind them.
+        unsafe {
+            std::arch::asm!(
+                "adr {entry}, 22f",
+                "sub {entry}, {entry}, {skip}",
+                "21:",
+                $hint,
+                "br {entry}",
+                ".rept 512",
+                "add {sum}, {sum}, {term}",
+                ".endr",
+                "22:",
+                "subs {rounds}, {rounds}, #1",
+                "b.ne 21b",
+                entry = out(reg) _,
+                skip = in(reg) 4 * u64::from($additions.min(MOST_ADDITIONS)),
+                sum = inout(reg) 1u64 => _,
+                term = in(reg) 3u64,
+                rounds = inout(reg) $rounds => _,
+                options(nomem, nostack)
+            );
+        }
+    };
+}
+
+/// Hints with additions. An ISB is a fence of its own.
+#[inline(always)]
+fn stretched(rounds: u64, additions: u32) {
+    if rounds == 0 {
+        return;
+    }
+    #[cfg(target_arch = "x86_64")]
+    rounds!(rounds, additions, "pause", "lfence");
+    #[cfg(target_arch = "aarch64")]
+    rounds!(rounds, additions, "isb", "");
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    for _ in 0..rounds {
+        std::hint::spin_loop();
+        add(additions);
+    }
+}
+
+/// Additions alone.
+#[inline(always)]
+fn chained(rounds: u64, additions: u32) {
+    if rounds == 0 {
+        return;
+    }
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    {
+        rounds!(rounds, additions, "", "");
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    for _ in 0..rounds {
+        add(additions);
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn add(additions: u32) {
+    let mut sum = 1u64;
+    for _ in 0..additions {
+        sum = std::hint::black_box(sum.wrapping_add(3));
+    }
+}
+
+#[cfg(test)]
+#[path = "wait_tests.rs"]
+mod tests;
