@@ -6,8 +6,8 @@
 use invariants::{check_shown, through_json};
 use libfuzzer_sys::fuzz_target;
 use pinwise::record::{
-    COMPARISON_SCHEMA, Comparison, DOCTOR_SCHEMA, Doctor, SchemaName, TOPOLOGY_SCHEMA,
-    TopologyRecord, read,
+    COMPARISON_SCHEMA, Comparison, DOCTOR_SCHEMA, Doctor, PROFILE_SCHEMA, ProfileDiff,
+    ProfileRecord, SchemaName, TOPOLOGY_SCHEMA, TopologyRecord, read,
 };
 use pinwise::report::{self, Palette};
 
@@ -33,7 +33,21 @@ fuzz_target!(|text: &[u8]| {
         assert_eq!(through_json(&record, DOCTOR_SCHEMA), record);
         check_shown(&report::doctor(&record, Palette::default()));
     }
+    if let Ok(record) = read::<ProfileRecord>(text, PROFILE_SCHEMA) {
+        check_profile(&record);
+    }
 });
+
+fn check_profile(record: &ProfileRecord) {
+    let shown = report::ProfileShown::default();
+    check_shown(&report::profile(record, &shown, Palette::default()));
+    check_shown(&report::folded(record));
+    check_shown(&report::flame_graph(record));
+    if let Ok(diff) = ProfileDiff::between(record, record) {
+        check_shown(&report::profile_diff(&diff, 12, Palette::default()));
+        check_shown(&report::flame_graph_diff(&diff));
+    }
+}
 
 fn check_faces(record: &Comparison) {
     check_shown(&report::comparison(record, Palette::default()));

@@ -18,7 +18,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(super) use kernels::{BenchArgs, KernelArgs, RecipesArgs, ReproduceArgs, SplitChoice, Suite};
-pub(super) use profile::ProfileArgs;
+pub(super) use profile::{ProfileAction, ProfileArgs, ProfileDiffArgs, ProfileView};
 pub(super) use spin::{
     ProcessorArgs, SpinAction, SpinAdviseArgs, SpinArgs, SpinAttachArgs, SpinPauseArgs,
     SpinPredictArgs, SpinReplayArgs, SpinScanArgs,

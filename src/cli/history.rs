@@ -7,9 +7,9 @@ use super::args::{Format, Global, HistoryArgs, ShowArgs};
 use super::terminal::Terminal;
 use super::{Exit, open_store};
 use crate::record::{
-    BENCH_SCHEMA, Bench, REPRODUCTION_SCHEMA, Reproduction, SPIN_ATTACH_SCHEMA, SPIN_PAUSE_SCHEMA,
-    SPIN_REPLAY_SCHEMA, SpinAttachRecord, SpinPauseRecord, SpinReplayRecord, TOPOLOGY_SCHEMA,
-    TRACE_SCHEMA, TraceRecord,
+    BENCH_SCHEMA, Bench, PROFILE_SCHEMA, ProfileRecord, REPRODUCTION_SCHEMA, Reproduction,
+    SPIN_ATTACH_SCHEMA, SPIN_PAUSE_SCHEMA, SPIN_REPLAY_SCHEMA, SpinAttachRecord, SpinPauseRecord,
+    SpinReplayRecord, TOPOLOGY_SCHEMA, TRACE_SCHEMA, TraceRecord,
 };
 use crate::report::{self, Line};
 use crate::store::Store;
@@ -57,6 +57,10 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
         let record = stored.topology()?;
         super::topology::show(&record.to_topology(), &record, terminal)?;
         return Ok(Exit::Done);
+    }
+    if stored.is_of(PROFILE_SCHEMA) {
+        let record: ProfileRecord = stored.kept(PROFILE_SCHEMA)?;
+        return super::profile::show(&record, terminal);
     }
     if matches!(terminal.format(), Format::Svg | Format::Xml) {
         bail!(

@@ -5,6 +5,24 @@
 //! instructions, differences, flame graphs, spinning) is computed from this
 //! value alone. Nothing here touches a process.
 
+mod amount;
+mod difference;
+mod function;
+mod instructions;
+mod pausing;
+mod summary;
+mod tree;
+mod waits;
+
+pub use amount::Amount;
+pub use difference::{Change, Difference, FunctionChange, NodeChange, Side};
+pub use function::{Function, Kind, REGION};
+pub use instructions::{Line, Spot};
+pub use pausing::Pausing;
+pub use summary::{Bounds, FunctionTime, Profile, ThreadTime};
+pub use tree::{Node, Tree};
+pub use waits::{hint_before, waits_in_hint};
+
 use crate::code::Code;
 
 /// What made the samples.
@@ -166,3 +184,6 @@ impl Samples {
         (*of == pid && code.holds(address)).then_some(code)
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

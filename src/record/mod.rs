@@ -12,6 +12,7 @@ mod finding;
 mod kernel;
 mod measured;
 mod profile;
+mod profile_diff;
 mod recipe;
 mod replay;
 mod reproduction;
@@ -36,6 +37,15 @@ pub use measured::{
     EffortRecord, HomeLatency, LadderPoint, LadderRecord, LevelVerdict, LoadedLatencyRecord,
     Measured, MeasuredLevel, Median, Modes, PairRecord, PauseRecord, PlateauRecord,
     SchedulingRecord, SurveyRecord,
+};
+pub use profile::{
+    AmountRecord, CallRecord, CalledRecord, CallsRecord, FunctionRecord, LeftOutRecord, LineRecord,
+    PROFILE_SCHEMA, ProfileFigures, ProfilePause, ProfileRecord, ProfileRun, ProfileThread,
+    SpotRecord, WorkRecord,
+};
+pub use profile_diff::{
+    CallChangeRecord, ChangeRecord, DiffError, DiffSide, FunctionChangeRecord, PROFILE_DIFF_SCHEMA,
+    PausingRecord, ProfileDiff,
 };
 pub use recipe::{RecipeEntry, RecipeList, RecipeMissing, RecipeParameter};
 pub use replay::{REPLAY_SCHEMA, ReplayRecord};

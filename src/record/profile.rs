@@ -1,1 +1,492 @@
-//! Where CPU time went, and what changed.
+//! Where CPU time went, as a record: enough for its tables, its flame graph, its
+//! instructions, and to be subtracted from another.
+
+use serde::{Deserialize, Serialize};
+
+use super::comparison::HostRecord;
+use super::trace::TraceSource;
+use super::{Entry, Keepsake};
+use crate::profile::{Amount, Function, FunctionTime, Kind, Line, Profile, Spot, ThreadTime, Tree};
+
+/// Schema of [`ProfileRecord`].
+pub const PROFILE_SCHEMA: &str = "pinwise.profile/1";
+
+/// A profile of a command or a process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProfileRecord {
+    /// [`PROFILE_SCHEMA`].
+    pub schema: String,
+    /// Name under which it is stored.
+    pub id: String,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// Where it ran.
+    pub host: HostRecord,
+    /// What it is about.
+    pub source: TraceSource,
+    /// What made the samples: `cycles`, `cpu-clock`, or `proc` (CPU time of
+    /// threads only).
+    pub event: String,
+    /// Samples per second of a thread's CPU time.
+    pub hz: u32,
+    /// How long was sampled, all runs together, seconds.
+    pub wall_s: f64,
+    /// CPU time that pinwise itself used meanwhile, seconds.
+    pub own_cpu_s: f64,
+    /// Samples that the kernel had to drop.
+    pub lost: u64,
+    /// The work that was done meanwhile.
+    pub work: WorkRecord,
+    /// What a PAUSE takes on this machine; `null` where it was not measured.
+    pub pause: Option<ProfilePause>,
+    /// Each run; of a process one.
+    pub runs: Vec<ProfileRun>,
+    /// The figures.
+    #[serde(flatten)]
+    pub figures: ProfileFigures,
+    /// What came out, in words.
+    pub sentence: String,
+    /// How the last command ended: exit status, or 128 + signal; `null` where
+    /// none was started.
+    pub exit: Option<i32>,
+    /// What else should be known, as full sentences.
+    pub notes: Vec<String>,
+    /// Labels of the user's.
+    #[serde(default)]
+    pub tags: Vec<String>,
+}
+
+/// The work that times are divided by.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkRecord {
+    /// `run`, `second`, or what the user calls it.
+    pub unit: String,
+    /// How many were done.
+    pub count: f64,
+    /// The metric that the program's figure was read with.
+    pub metric: Option<String>,
+}
+
+/// What a PAUSE takes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProfilePause {
+    /// Where it was measured.
+    pub cpu: usize,
+    /// The median, ns.
+    pub ns: f64,
+    /// Its interval, ns; `null` where so few batches allow none.
+    pub low_ns: Option<f64>,
+    /// See `low_ns`.
+    pub high_ns: Option<f64>,
+}
+
+/// A run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProfileRun {
+    /// Wall-clock time, seconds.
+    pub wall_s: f64,
+    /// What was sampled.
+    pub samples: u64,
+    /// CPU time that the samples stand for, seconds.
+    pub cpu_s: f64,
+    /// Units of work that it did.
+    pub units: f64,
+    /// Exit status, or 128 + signal; `null` of a process.
+    pub exit: Option<i32>,
+}
+
+/// The figures of a profile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProfileFigures {
+    /// All of it.
+    pub total: AmountRecord,
+    /// Of that, in the kernel; `null` where the kernel was not sampled.
+    pub kernel: Option<AmountRecord>,
+    /// Of that, waiting in spin hints: right after one, or on one.
+    pub waits: AmountRecord,
+    /// The longest own time first.
+    pub functions: Vec<FunctionRecord>,
+    /// Functions that are not in the list.
+    pub functions_left_out: LeftOutRecord,
+    /// The busiest first.
+    pub threads: Vec<ProfileThread>,
+    /// Threads that are not in the list.
+    pub threads_left_out: LeftOutRecord,
+    /// The hottest instructions, each with the code around it.
+    pub instructions: Vec<SpotRecord>,
+    /// Time at instructions that are not shown.
+    pub instructions_left_out: AmountRecord,
+    /// All stacks as a tree of calls.
+    pub calls: CallsRecord,
+}
+
+/// Samples and the CPU time that they stand for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct AmountRecord {
+    /// Samples.
+    pub samples: u64,
+    /// CPU time, seconds.
+    pub cpu_s: f64,
+    /// CPU time per unit of work, seconds; `null` where no work is known of.
+    pub cpu_s_per_unit: Option<f64>,
+}
+
+/// What is not told one by one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct LeftOutRecord {
+    /// How many.
+    pub count: u64,
+    /// Their own time.
+    pub own: AmountRecord,
+}
+
+/// A function.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FunctionRecord {
+    /// Its symbol; its first address and `+` where there is none.
+    pub name: String,
+    /// Path of its module; `null` where nobody knows.
+    pub module: Option<String>,
+    /// `user` or `kernel`.
+    pub kind: String,
+    /// In its own code.
+    pub own: AmountRecord,
+    /// Standard error of its own CPU time by counting samples, seconds.
+    pub own_error_s: f64,
+    /// In it and what it called; calls of itself are counted once.
+    pub total: AmountRecord,
+    /// Of its own time, waiting in spin hints.
+    pub waits: AmountRecord,
+}
+
+/// A thread, or all of one name where there were several runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProfileThread {
+    /// Its name.
+    pub name: String,
+    /// Its number; `null` for several.
+    pub thread: Option<i32>,
+    /// How many.
+    pub threads: u64,
+    /// What was sampled.
+    pub sampled: AmountRecord,
+    /// Of that, waiting in spin hints.
+    pub waits: AmountRecord,
+    /// CPU time as the kernel counts it, seconds.
+    pub cpu_s: Option<f64>,
+}
+
+/// A hot instruction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SpotRecord {
+    /// Its function.
+    pub function: String,
+    /// Path of its module; `null` where nobody knows.
+    pub module: Option<String>,
+    /// `user` or `kernel`.
+    pub kind: String,
+    /// Bytes from the function's beginning.
+    pub offset: Option<u64>,
+    /// `file:line`.
+    pub source: Option<String>,
+    /// Its address, as the file has it.
+    pub address: u64,
+    /// Time seen at it.
+    pub own: AmountRecord,
+    /// Time seen at all lines.
+    pub shown: AmountRecord,
+    /// The code around it; empty where its bytes could not be read.
+    pub lines: Vec<LineRecord>,
+}
+
+/// An instruction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LineRecord {
+    /// Its address, as the file has it.
+    pub address: u64,
+    /// Disassembled.
+    pub text: String,
+    /// Time seen at it; none where another spot tells of it.
+    pub own: AmountRecord,
+    /// A spin hint.
+    pub is_hint: bool,
+    /// The time seen at it was spent waiting in a spin hint.
+    pub waits: bool,
+}
+
+/// A tree of calls.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CallsRecord {
+    /// Who is called.
+    pub functions: Vec<CalledRecord>,
+    /// Callers before callees.
+    pub nodes: Vec<CallRecord>,
+    /// Time in stacks that are not told one by one; it stands at their
+    /// callers', as `[left out]`.
+    pub left_out: AmountRecord,
+}
+
+/// A function of the tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CalledRecord {
+    /// Its name.
+    pub name: String,
+    /// Path of its module.
+    pub module: Option<String>,
+    /// `user`, `kernel`, `pause` (the wait in a spin hint), `left_out`.
+    pub kind: String,
+}
+
+/// A function as called from those above it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CallRecord {
+    /// Index into `functions`.
+    pub function: usize,
+    /// Index of its caller; `null` at the root.
+    pub parent: Option<usize>,
+    /// Samples in its own code, without what it called.
+    pub samples: u64,
+    /// CPU time of those, seconds.
+    pub cpu_s: f64,
+}
+
+impl AmountRecord {
+    /// An amount, divided by so many units of work.
+    #[must_use]
+    pub fn new(amount: Amount, units: f64) -> Self {
+        Self {
+            samples: amount.samples,
+            cpu_s: amount.cpu_s(),
+            cpu_s_per_unit: (units > 0.0).then(|| amount.cpu_s() / units),
+        }
+    }
+
+    /// As it was.
+    #[must_use]
+    pub fn amount(&self) -> Amount {
+        amount(self.samples, self.cpu_s)
+    }
+}
+
+fn amount(samples: u64, cpu_s: f64) -> Amount {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "clamped: a time becomes the nearest whole number"
+    )]
+    let cpu_ns = (cpu_s * 1e9).round().clamp(0.0, 1e18) as u64;
+    Amount { samples, cpu_ns }
+}
+
+fn some(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+impl FunctionRecord {
+    fn new(time: &FunctionTime, units: f64) -> Self {
+        let function = &time.function;
+        Self {
+            name: function.name.clone(),
+            module: some(&function.module),
+            kind: function.kind.name().to_owned(),
+            own: AmountRecord::new(time.own, units),
+            own_error_s: time.own.error_s(),
+            total: AmountRecord::new(time.total, units),
+            waits: AmountRecord::new(time.waits, units),
+        }
+    }
+}
+
+impl ProfileThread {
+    fn new(time: &ThreadTime, units: f64) -> Self {
+        Self {
+            name: time.name.clone(),
+            thread: time.tid,
+            threads: time.threads,
+            sampled: AmountRecord::new(time.sampled, units),
+            waits: AmountRecord::new(time.waits, units),
+            cpu_s: time.cpu_s,
+        }
+    }
+}
+
+impl SpotRecord {
+    fn new(spot: &Spot, units: f64) -> Self {
+        Self {
+            function: spot.function.name.clone(),
+            module: some(&spot.function.module),
+            kind: spot.function.kind.name().to_owned(),
+            offset: spot.offset,
+            source: spot.source.clone(),
+            address: spot.address,
+            own: AmountRecord::new(spot.own, units),
+            shown: AmountRecord::new(spot.shown, units),
+            lines: spot
+                .lines
+                .iter()
+                .map(|l| LineRecord::new(l, units))
+                .collect(),
+        }
+    }
+}
+
+impl LineRecord {
+    fn new(line: &Line, units: f64) -> Self {
+        Self {
+            address: line.address,
+            text: line.text.clone(),
+            own: AmountRecord::new(line.own, units),
+            is_hint: line.is_hint,
+            waits: line.waits,
+        }
+    }
+}
+
+impl CalledRecord {
+    /// A function as a tree names it.
+    #[must_use]
+    pub fn new(function: &Function) -> Self {
+        Self {
+            name: function.name.clone(),
+            module: some(&function.module),
+            kind: function.kind.name().to_owned(),
+        }
+    }
+
+    /// As it was; of an unknown kind, the program's.
+    #[must_use]
+    pub fn function(&self) -> Function {
+        function(&self.name, self.module.as_deref(), &self.kind)
+    }
+}
+
+fn function(name: &str, module: Option<&str>, kind: &str) -> Function {
+    Function {
+        name: name.to_owned(),
+        module: module.unwrap_or_default().to_owned(),
+        kind: Kind::from_name(kind).unwrap_or(Kind::User),
+    }
+}
+
+impl CallsRecord {
+    fn new(tree: &Tree, left_out: Amount, units: f64) -> Self {
+        let mut functions: Vec<Function> = tree
+            .nodes()
+            .iter()
+            .map(|node| node.function.clone())
+            .collect();
+        functions.sort();
+        functions.dedup();
+        let nodes = tree.nodes().iter();
+        let call = |node: &crate::profile::Node| {
+            Some(CallRecord {
+                function: functions.binary_search(&node.function).ok()?,
+                parent: node.parent,
+                samples: node.own.samples,
+                cpu_s: node.own.cpu_s(),
+            })
+        };
+        Self {
+            nodes: nodes.filter_map(call).collect(),
+            functions: functions.iter().map(CalledRecord::new).collect(),
+            left_out: AmountRecord::new(left_out, units),
+        }
+    }
+
+    /// As it was; `None` where indices lead nowhere.
+    #[must_use]
+    pub fn tree(&self) -> Option<Tree> {
+        let nodes = self.nodes.iter().map(|call| {
+            let function = self.functions.get(call.function)?.function();
+            Some((function, call.parent, amount(call.samples, call.cpu_s)))
+        });
+        Tree::from_nodes(nodes.collect::<Option<_>>()?)
+    }
+}
+
+impl ProfileFigures {
+    /// The figures of a profile, divided by so many units of work.
+    #[must_use]
+    pub fn new(profile: &Profile, units: f64) -> Self {
+        let amount = |amount| AmountRecord::new(amount, units);
+        let left_out = |(count, own)| LeftOutRecord {
+            count,
+            own: amount(own),
+        };
+        let functions = profile.functions.iter();
+        let threads = profile.threads.iter();
+        let spots = profile.spots.iter();
+        Self {
+            total: amount(profile.total),
+            kernel: profile.kernel.map(amount),
+            waits: amount(profile.waits),
+            functions: functions.map(|f| FunctionRecord::new(f, units)).collect(),
+            functions_left_out: left_out(profile.functions_left_out),
+            threads: threads.map(|t| ProfileThread::new(t, units)).collect(),
+            threads_left_out: left_out(profile.threads_left_out),
+            instructions: spots.map(|spot| SpotRecord::new(spot, units)).collect(),
+            instructions_left_out: amount(profile.spots_left_out),
+            calls: CallsRecord::new(&profile.tree, profile.tree_left_out, units),
+        }
+    }
+
+    /// The profile that they were made of, without its threads and
+    /// instructions; `None` where the tree of calls is damaged.
+    #[must_use]
+    pub fn profile(&self) -> Option<Profile> {
+        let time = |record: &FunctionRecord| FunctionTime {
+            function: function(&record.name, record.module.as_deref(), &record.kind),
+            own: record.own.amount(),
+            total: record.total.amount(),
+            waits: record.waits.amount(),
+        };
+        let left_out = self.functions_left_out;
+        Some(Profile {
+            total: self.total.amount(),
+            kernel: self.kernel.as_ref().map(AmountRecord::amount),
+            waits: self.waits.amount(),
+            functions: self.functions.iter().map(time).collect(),
+            functions_left_out: (left_out.count, left_out.own.amount()),
+            tree: self.calls.tree()?,
+            tree_left_out: self.calls.left_out.amount(),
+            ..Profile::default()
+        })
+    }
+}
+
+impl ProfileRecord {
+    /// What it is about, in one line.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match &self.source {
+            TraceSource::Command { command, .. } => format!("profile {}", command.join(" ")),
+            TraceSource::Process { pid, name } => format!("profile of {name} ({pid})"),
+            TraceSource::Machine => "profile of the machine".to_owned(),
+            TraceSource::Import { path, .. } => format!("profile import {path}"),
+        }
+    }
+
+    /// Path or name of the program.
+    #[must_use]
+    pub fn program(&self) -> &str {
+        match &self.source {
+            TraceSource::Command { command, .. } => command.first().map_or("", String::as_str),
+            TraceSource::Process { name, .. } => name,
+            TraceSource::Machine | TraceSource::Import { .. } => "",
+        }
+    }
+}
+
+impl Keepsake for ProfileRecord {
+    fn entry(&self) -> Entry {
+        Entry {
+            id: self.id.clone(),
+            schema: self.schema.clone(),
+            time: self.started.clone(),
+            host: self.host.name(),
+            title: self.title(),
+            verdict: self.sentence.clone(),
+            is_complete: true,
+        }
+    }
+}

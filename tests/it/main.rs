@@ -23,6 +23,7 @@ mod linux;
 mod machines;
 mod measure;
 mod method;
+mod profile;
 mod replay;
 mod spin_attach;
 mod spin_replay;

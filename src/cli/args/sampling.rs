@@ -4,14 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::values::parse_whole;
 use crate::profile::Event;
 
 /// How samples are made.
 #[derive(Debug, Args)]
 pub struct SamplingArgs {
     /// Samples per second of a thread's CPU time
-    #[arg(long, value_name = "N", value_parser = parse_whole::<u32>, default_value = "997")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20_000), default_value = "997")]
     pub hz: u32,
     /// What makes samples [default: cycles where there are counters, else
     /// cpu-clock]

@@ -1,13 +1,276 @@
-//! `profile`: where CPU time goes, and what changed.
+//! `profile`: where CPU time goes, down to the instruction, and what changed.
 
-use super::Exit;
-use super::args::{Global, ProfileArgs};
+mod diff;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use super::args::{Format, Global, ProfileAction, ProfileArgs, ProfileView};
+use super::plan::name_and_time;
 use super::terminal::Terminal;
+use super::{Exit, export, open_machine, open_store};
+use crate::machine::linux::{process_name, random_seed};
+use crate::machine::{Machine, MachineError, Output, Request, Subject};
+use crate::placement::{Placement, Realised};
+use crate::record::{ProfileRecord, TraceSource};
+use crate::report::{self, ProfileShown};
+use crate::store::Store;
+use crate::study::profile::{self as profiling, Plan, Units};
+use crate::workload::{Better, Command, Metric, Workload};
+
+/// How long a process is profiled where nothing is said.
+const USUAL: Duration = Duration::from_secs(10);
 
 pub(super) fn profile(
-    _global: &Global,
-    _args: &ProfileArgs,
-    _terminal: &Terminal,
+    global: &Global,
+    args: &ProfileArgs,
+    terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    anyhow::bail!("profile")
+    if let Some(ProfileAction::Diff(args)) = &args.action {
+        return diff::diff(global, args, terminal);
+    }
+    if args.argv.is_empty() && args.pid.is_none() {
+        bail!("say what to profile: -- COMMAND, or --pid PID");
+    }
+    let units = units(args)?;
+    let output = output(args, &units)?;
+    check_files(args)?;
+    let mut machine = open_machine(global, random_seed(), false)?;
+    let store = open_store(global)?;
+    let made = match args.pid {
+        Some(pid) => of_process(args, pid, units, machine.as_mut()),
+        None => of_command(args, units, output, machine.as_mut()),
+    };
+    match made {
+        Ok(record) => finish(record, store, args, terminal),
+        Err(error) if is_interrupt(&error) => {
+            terminal.warn("interrupted; nothing was stored");
+            Ok(Exit::Interrupted)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Prints a stored profile.
+pub(super) fn show(record: &ProfileRecord, terminal: &Terminal) -> anyhow::Result<Exit> {
+    match terminal.format() {
+        Format::Json => terminal.print_json(record)?,
+        Format::Text => {
+            let shown = ProfileShown::default();
+            terminal.print(&report::profile(record, &shown, terminal.palette()))?;
+        }
+        Format::Svg => terminal.print(&report::flame_graph(record))?,
+        Format::Xml => bail!("record {} is a profile: text, json or svg", record.id),
+    }
+    Ok(Exit::Done)
+}
+
+/// Names a profile, keeps it, shows it, and writes its files.
+fn finish(
+    mut record: ProfileRecord,
+    mut store: Option<Store>,
+    args: &ProfileArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    (record.id, record.started) = name_and_time();
+    let stored = store.as_mut().map(|store| store.keep(&record));
+    if terminal.is_json() {
+        terminal.print_json(&record)?;
+    } else {
+        let shown = shown(&args.view);
+        terminal.print(&report::profile(&record, &shown, terminal.palette()))?;
+    }
+    write_files(&record, args)?;
+    if let Some(Err(error)) = stored {
+        terminal.error(&format!("{error}; the profile above is complete"));
+        return Ok(Exit::Error);
+    }
+    Ok(match record.exit {
+        None | Some(0) => Exit::Done,
+        Some(_) => Exit::Error,
+    })
+}
+
+const fn shown(view: &ProfileView) -> ProfileShown {
+    ProfileShown {
+        functions: view.top,
+        instructions: if view.functions { 0 } else { view.instructions },
+        threads: if view.functions {
+            0
+        } else {
+            ProfileShown::THREADS
+        },
+    }
+}
+
+fn write_files(record: &ProfileRecord, args: &ProfileArgs) -> anyhow::Result<()> {
+    if let Some(path) = &args.files.flame_graph {
+        export::write_file(path, &report::flame_graph(record))?;
+    }
+    if let Some(path) = &args.files.folded {
+        export::write_file(path, &report::folded(record))?;
+    }
+    if let Some(path) = &args.sampling.export_json {
+        export::write_file(path, &format!("{}\n", serde_json::to_string(record)?))?;
+    }
+    Ok(())
+}
+
+/// Files can only be written where their folder is: told before the runs.
+fn check_files(args: &ProfileArgs) -> anyhow::Result<()> {
+    let named = [
+        ("--flame-graph", &args.files.flame_graph),
+        ("--folded", &args.files.folded),
+        ("--export-json", &args.sampling.export_json),
+    ];
+    for (option, path) in named {
+        if let Some(path) = path {
+            check_folder(option, path)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_folder(option: &str, path: &Path) -> anyhow::Result<()> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    if folder.is_some_and(|folder| !folder.is_dir()) {
+        bail!("{option} {}: there is no such folder", path.display());
+    }
+    if path.is_dir() {
+        bail!("{option} {}: that is a folder", path.display());
+    }
+    Ok(())
+}
+
+fn of_command(
+    args: &ProfileArgs,
+    units: Units,
+    output: Output,
+    machine: &mut dyn Machine,
+) -> anyhow::Result<ProfileRecord> {
+    let command = Command::from_argv(args.argv.clone())?;
+    let placement: Placement = args.sampling.place.parse().context("--place")?;
+    let (topology, _) = machine.topology()?;
+    let Realised { cpus, memory, .. } = placement.realise(&topology).context("--place")?;
+    let workload = Workload {
+        input: args.sampling.input.clone(),
+        ..Workload::new(command.clone())
+    };
+    let request = Request {
+        workload: &workload,
+        cpus: &cpus,
+        memory: memory.as_ref(),
+        output,
+        environment_padding: 0,
+        count_threads_closely: false,
+    };
+    let source = TraceSource::Command {
+        command: command.argv().to_vec(),
+        placement: placement.to_string(),
+        cpus: cpus.to_string(),
+    };
+    let plan = Plan {
+        subject: Subject::Command(&request),
+        source,
+        event: args.sampling.event.map(Into::into),
+        hz: args.sampling.hz,
+        limit: args.limit,
+        runs: args.runs,
+        units,
+        pause_cpu: cpus.first(),
+        tags: args.sampling.tags.clone(),
+    };
+    profiling::run(&plan, machine)
+}
+
+fn of_process(
+    args: &ProfileArgs,
+    pid: i32,
+    units: Units,
+    machine: &mut dyn Machine,
+) -> anyhow::Result<ProfileRecord> {
+    if pid <= 0 {
+        bail!("--pid {pid}: a process id is 1 or more");
+    }
+    let (topology, _) = machine.topology()?;
+    let source = TraceSource::Process {
+        pid,
+        name: process_name(pid).unwrap_or_default(),
+    };
+    let plan = Plan {
+        subject: Subject::Process(pid),
+        source,
+        event: args.sampling.event.map(Into::into),
+        hz: args.sampling.hz,
+        limit: Some(args.limit.unwrap_or(USUAL)),
+        runs: 1,
+        units,
+        pause_cpu: topology.allowed.first(),
+        tags: args.sampling.tags.clone(),
+    };
+    profiling::run(&plan, machine)
+}
+
+/// What times are divided by.
+fn units(args: &ProfileArgs) -> anyhow::Result<Units> {
+    if let Some(text) = &args.units {
+        return given(text).with_context(|| format!("--units '{text}'"));
+    }
+    let Some(text) = &args.metric else {
+        return Ok(match args.pid {
+            Some(_) => Units::Seconds,
+            None => Units::Runs,
+        });
+    };
+    let metric: Metric = text.parse().context("--metric")?;
+    if !metric.needs_output() || metric.better() == Better::Lower {
+        bail!(
+            "--metric '{text}' is a cost, not an amount of work: name a count of what was done, such as 'regex:([0-9]+) items higher'"
+        );
+    }
+    Ok(Units::Metric {
+        metric: Box::new(metric),
+        name: "item".to_owned(),
+    })
+}
+
+/// Reads `1200` or `1200:request`.
+fn given(text: &str) -> anyhow::Result<Units> {
+    let (count, name) = text.split_once(':').unwrap_or((text, "unit"));
+    let count: f64 = count
+        .trim()
+        .parse()
+        .ok()
+        .filter(|count: &f64| count.is_normal() && *count > 0.0)
+        .context("write a number above 0, or one with a name, such as 1200:request")?;
+    if name.trim().is_empty() {
+        bail!("write a name after the colon, such as 1200:request");
+    }
+    Ok(Units::Given {
+        count,
+        name: name.trim().to_owned(),
+    })
+}
+
+fn output(args: &ProfileArgs, units: &Units) -> anyhow::Result<Output> {
+    match (args.sampling.output.as_str(), units) {
+        ("inherit", Units::Metric { .. }) => {
+            bail!("--output inherit: --metric reads the output, which must be kept for it")
+        }
+        (_, Units::Metric { .. }) => Ok(Output::Keep),
+        ("discard", _) => Ok(Output::Discard),
+        ("inherit", _) => Ok(Output::Inherit),
+        (other, _) => bail!("--output '{other}': discard or inherit"),
+    }
+}
+
+fn is_interrupt(error: &anyhow::Error) -> bool {
+    matches!(
+        error.downcast_ref::<MachineError>(),
+        Some(MachineError::Interrupted)
+    )
 }

@@ -5,16 +5,16 @@ use crate::report::style::{visible, wrapped};
 
 /// A rectangle, in pixels.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Area {
-    pub(super) x: f64,
-    pub(super) y: f64,
-    pub(super) width: f64,
-    pub(super) height: f64,
+pub(in crate::report) struct Area {
+    pub(in crate::report) x: f64,
+    pub(in crate::report) y: f64,
+    pub(in crate::report) width: f64,
+    pub(in crate::report) height: f64,
 }
 
 /// Where words are anchored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Anchor {
+pub(in crate::report) enum Anchor {
     Start,
     Middle,
     End,
@@ -22,33 +22,33 @@ pub(super) enum Anchor {
 
 /// Words in one line.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Words<'a> {
+pub(in crate::report) struct Words<'a> {
     /// Class of the style sheet: colour and weight.
-    pub(super) class: &'a str,
+    pub(in crate::report) class: &'a str,
     /// Height of the letters, pixels.
-    pub(super) size: f64,
-    pub(super) anchor: Anchor,
-    pub(super) text: &'a str,
+    pub(in crate::report) size: f64,
+    pub(in crate::report) anchor: Anchor,
+    pub(in crate::report) text: &'a str,
 }
 
 /// The drawing so far.
 #[derive(Debug, Default)]
-pub(super) struct Canvas {
+pub(in crate::report) struct Canvas {
     body: String,
 }
 
 impl Canvas {
-    pub(super) fn into_body(self) -> String {
+    pub(in crate::report) fn into_body(self) -> String {
         self.body
     }
 
     /// A rectangle of a class, with rounded corners.
-    pub(super) fn rect(&mut self, area: Area, radius: f64, class: &str) {
+    pub(in crate::report) fn rect(&mut self, area: Area, radius: f64, class: &str) {
         self.push_rect(area, radius, &format!("class=\"{class}\""));
     }
 
     /// A rectangle of a colour.
-    pub(super) fn fill(&mut self, area: Area, colour: &str) {
+    pub(in crate::report) fn fill(&mut self, area: Area, colour: &str) {
         self.push_rect(area, 0.0, &format!("fill=\"{colour}\""));
     }
 
@@ -67,7 +67,7 @@ impl Canvas {
     }
 
     /// Words with their baseline at `y`.
-    pub(super) fn words(&mut self, x: f64, y: f64, words: Words<'_>) {
+    pub(in crate::report) fn words(&mut self, x: f64, y: f64, words: Words<'_>) {
         let anchor = match words.anchor {
             Anchor::Start => "",
             Anchor::Middle => " text-anchor=\"middle\"",
@@ -84,45 +84,45 @@ impl Canvas {
     }
 
     /// A group of shapes with words that a pointer over it shows.
-    pub(super) fn titled(&mut self, title: &str, draw: impl FnOnce(&mut Self)) {
+    pub(in crate::report) fn titled(&mut self, title: &str, draw: impl FnOnce(&mut Self)) {
         self.body.push_str("<g>");
         self.title(title);
         draw(self);
         self.body.push_str("</g>\n");
     }
 
-    pub(super) fn title(&mut self, title: &str) {
+    pub(in crate::report) fn title(&mut self, title: &str) {
         let title = escape(&visible(title)).into_owned();
         self.body.push_str(&format!("<title>{title}</title>\n"));
     }
 
     /// Markup of the caller's own, without any string from outside.
-    pub(super) fn raw(&mut self, markup: &str) {
+    pub(in crate::report) fn raw(&mut self, markup: &str) {
         self.body.push_str(markup);
     }
 }
 
 /// A coordinate with one digit after the point, which is finer than a pixel.
-pub(super) fn number(value: f64) -> String {
+pub(in crate::report) fn number(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
 
 /// About how wide words are in a sans-serif font: fonts differ, so this is
 /// that of a wide one (`DejaVu Sans` has 0.61 of the size on average).
-pub(super) fn width(text: &str, size: f64) -> f64 {
+pub(in crate::report) fn width(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * 0.61
 }
 
 /// Words cut to a width, with an ellipsis.
-pub(super) fn cut(text: &str, size: f64, limit: f64) -> String {
+pub(in crate::report) fn cut(text: &str, size: f64, limit: f64) -> String {
     let most = text.chars().count();
     let fitting = (0..=most).take_while(|&n| n as f64 * size * 0.61 <= limit);
     crate::report::style::shortened(text, fitting.count().saturating_sub(1))
 }
 
 /// Words folded into lines of a width; those of a bold class are wider.
-pub(super) fn folded(text: &str, size: f64, limit: f64, class: &str) -> Vec<String> {
+pub(in crate::report) fn folded(text: &str, size: f64, limit: f64, class: &str) -> Vec<String> {
     let share = match class {
         "strong" | "alarm" => 0.64,
         _ => 0.57,

@@ -20,6 +20,7 @@ pub(in crate::study) use assemble::host as host_record;
 pub use engine::{CompareError, run};
 pub use findings::merged as merged_finding;
 pub use outcome::RunFailure;
+pub(in crate::study) use outcome::figures_of;
 pub use plan::{ArmPlan, Plan, PlanError, Tuning};
 
 use crate::record::{Comparison, RunRecord};

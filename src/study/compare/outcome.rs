@@ -116,11 +116,9 @@ pub(super) fn record(
     (record, failure)
 }
 
-fn read_metric(run: &Run, plan: &Plan, arm: &ArmPlan) -> (MetricReading, Option<RunFailure>) {
-    if let Some(failure) = RunFailure::of(run, &arm.workload) {
-        return (NO_READING, Some(failure));
-    }
-    let measured = Measured {
+/// What metrics can be read from.
+pub(in crate::study) fn figures_of(run: &Run) -> Measured<'_> {
+    Measured {
         wall_s: run.wall.as_secs_f64(),
         user_s: run.user.map(|t| t.as_secs_f64()),
         sys_s: run.system.map(|t| t.as_secs_f64()),
@@ -128,8 +126,14 @@ fn read_metric(run: &Run, plan: &Plan, arm: &ArmPlan) -> (MetricReading, Option<
         cycles: run.cycles,
         instructions: run.instructions,
         output: run.output.as_deref(),
-    };
-    match plan.metric.read(&measured) {
+    }
+}
+
+fn read_metric(run: &Run, plan: &Plan, arm: &ArmPlan) -> (MetricReading, Option<RunFailure>) {
+    if let Some(failure) = RunFailure::of(run, &arm.workload) {
+        return (NO_READING, Some(failure));
+    }
+    match plan.metric.read(&figures_of(run)) {
         Ok(value) => {
             let reading = MetricReading {
                 value: Some(value),

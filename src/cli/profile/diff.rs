@@ -1,0 +1,99 @@
+//! `profile diff`: two profiles, stored or in files, subtracted.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+
+use super::check_folder;
+use crate::cli::args::{Global, ProfileDiffArgs};
+use crate::cli::history::needed_store;
+use crate::cli::terminal::Terminal;
+use crate::cli::{Exit, export};
+use crate::record::{PROFILE_SCHEMA, ProfileDiff, ProfileRecord};
+use crate::report;
+use crate::store::Store;
+
+/// Records that `last~N` looks through.
+const MOST_LISTED: usize = 10_000;
+
+pub(super) fn diff(
+    global: &Global,
+    args: &ProfileDiffArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    for (option, path) in [
+        ("--flame-graph", &args.flame_graph),
+        ("--export-json", &args.export_json),
+    ] {
+        if let Some(path) = path {
+            check_folder(option, path)?;
+        }
+    }
+    let before = named(global, &args.before)?;
+    let after = named(global, &args.after)?;
+    let record = ProfileDiff::between(&before, &after)?;
+    if terminal.is_json() {
+        terminal.print_json(&record)?;
+    } else {
+        terminal.print(&report::profile_diff(&record, args.top, terminal.palette()))?;
+    }
+    if let Some(path) = &args.flame_graph {
+        export::write_file(path, &report::flame_graph_diff(&record))?;
+    }
+    if let Some(path) = &args.export_json {
+        export::write_file(path, &format!("{}\n", serde_json::to_string(&record)?))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The profile that an argument names: a file, or a record of the store.
+fn named(global: &Global, text: &str) -> anyhow::Result<ProfileRecord> {
+    let path = Path::new(text);
+    if path.is_file() {
+        let content = export::read_file(path).with_context(|| text.to_owned())?;
+        return crate::record::read(&content, PROFILE_SCHEMA).with_context(|| text.to_owned());
+    }
+    if path
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("json"))
+    {
+        bail!("{text}: there is no such file");
+    }
+    let store = needed_store(global)?;
+    let id = match recent(text)? {
+        Some(back) => profile_before(&store, text, back)?,
+        None => text.to_owned(),
+    };
+    Ok(store.load(&id)?.kept(PROFILE_SCHEMA)?)
+}
+
+/// How far back: 0 for `last`, 1 for `last~1`; `None` for an id.
+fn recent(text: &str) -> anyhow::Result<Option<usize>> {
+    match text.strip_prefix("last") {
+        None => Ok(None),
+        Some("") => Ok(Some(0)),
+        Some(rest) => rest
+            .strip_prefix('~')
+            .and_then(|digits| digits.parse().ok())
+            .map(Some)
+            .with_context(|| format!("'{text}': write last, or last~1 for the profile before it")),
+    }
+}
+
+/// The id of the newest profile but so many.
+fn profile_before(store: &Store, text: &str, back: usize) -> anyhow::Result<String> {
+    let entries = store.list(MOST_LISTED)?;
+    let mut profiles = entries
+        .iter()
+        .filter(|entry| entry.schema == PROFILE_SCHEMA);
+    let many = profiles.clone().count();
+    let found = profiles.nth(back).map(|entry| entry.id.clone());
+    found.with_context(|| {
+        let stored = match many {
+            0 => "the store has no profile".to_owned(),
+            1 => "the store has 1 profile".to_owned(),
+            many => format!("the store has {many} profiles"),
+        };
+        format!("'{text}': {stored} (pinwise profile -- COMMAND makes one)")
+    })
+}

@@ -1,0 +1,70 @@
+//! How much: samples, and the CPU time that they stand for.
+//!
+//! Every figure of a profile is one of these; a share alone says nothing about
+//! how much there was, or how sure it is.
+
+/// Samples and what they stand for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// How many.
+    pub samples: u64,
+    /// CPU time, ns.
+    pub cpu_ns: u64,
+}
+
+impl Amount {
+    /// CPU time, s.
+    #[must_use]
+    pub const fn cpu_s(self) -> f64 {
+        self.cpu_ns as f64 * 1e-9
+    }
+
+    /// Standard error of the CPU time, s: samples that fall here or elsewhere
+    /// by chance are counted with the error √n (the Poisson law; the binomial
+    /// one, of a share of a known total, is a little narrower). What the
+    /// program did differently from run to run is not in it.
+    #[must_use]
+    pub fn error_s(self) -> f64 {
+        if self.samples == 0 {
+            return 0.0;
+        }
+        self.cpu_s() / (self.samples as f64).sqrt()
+    }
+
+    /// Its share of another; `None` of nothing.
+    #[must_use]
+    pub fn share_of(self, total: Self) -> Option<f64> {
+        (total.cpu_ns > 0).then(|| self.cpu_ns as f64 / total.cpu_ns as f64)
+    }
+}
+
+impl std::ops::AddAssign for Amount {
+    fn add_assign(&mut self, other: Self) {
+        self.samples = self.samples.saturating_add(other.samples);
+        self.cpu_ns = self.cpu_ns.saturating_add(other.cpu_ns);
+    }
+}
+
+impl std::iter::Sum for Amount {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        let mut sum = Self::default();
+        amounts.for_each(|amount| sum += amount);
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hundred_samples_are_known_to_a_tenth() {
+        let amount = Amount {
+            samples: 100,
+            cpu_ns: 100_000_000,
+        };
+        assert!((amount.error_s() - 0.01).abs() < 1e-12);
+        assert!(Amount::default().error_s().abs() < 1e-12);
+        assert_eq!(amount.share_of(Amount::default()), None);
+    }
+}

@@ -1,0 +1,301 @@
+//! Two profiles, subtracted per unit of work.
+//!
+//! Shares mislead here: a program that spins twice as long spends hardly more
+//! *per cent* of its time spinning. So times are divided by the work that was
+//! done (runs, items, requests, seconds), and then subtracted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::function::file_name;
+use super::{Amount, Function, Kind, Pausing, Profile};
+
+/// Standard errors within which a change may be chance: 95 % of the normal law.
+const NOISE: f64 = 1.96;
+
+/// A profile with what it is measured by.
+#[derive(Debug, Clone, Copy)]
+pub struct Side<'a> {
+    /// What was found.
+    pub profile: &'a Profile,
+    /// Units of work that were done meanwhile, above 0.
+    pub units: f64,
+    /// Path or name of the program, so that an old and a new build are taken
+    /// for the same.
+    pub program: &'a str,
+    /// What a PAUSE takes on its machine, ns, where that is known.
+    pub pause_ns: Option<f64>,
+}
+
+/// CPU time per unit of work, before and after.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Change {
+    /// What was sampled before.
+    pub before: Amount,
+    /// What was sampled after.
+    pub after: Amount,
+    /// CPU time per unit before, s.
+    pub before_s: f64,
+    /// CPU time per unit after, s.
+    pub after_s: f64,
+    /// Standard error of the difference by counting samples, s. What differs
+    /// from run to run is not in it.
+    pub error_s: f64,
+}
+
+impl Change {
+    fn of(before: Amount, after: Amount, units: (f64, f64)) -> Self {
+        let errors = (before.error_s() / units.0, after.error_s() / units.1);
+        Self {
+            before,
+            after,
+            before_s: before.cpu_s() / units.0,
+            after_s: after.cpu_s() / units.1,
+            error_s: errors.0.hypot(errors.1),
+        }
+    }
+
+    /// After less before, s per unit.
+    #[must_use]
+    pub fn delta_s(&self) -> f64 {
+        self.after_s - self.before_s
+    }
+
+    /// Half-width of the interval of the difference, s per unit.
+    #[must_use]
+    pub fn interval_s(&self) -> f64 {
+        NOISE * self.error_s
+    }
+
+    /// May it be chance?
+    #[must_use]
+    pub fn is_noise(&self) -> bool {
+        self.delta_s().abs() <= self.interval_s()
+    }
+}
+
+/// A function, before and after.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FunctionChange {
+    /// Which; as after, where it is there.
+    pub function: Function,
+    /// In its own code.
+    pub own: Change,
+    /// In it and what it called.
+    pub total: Change,
+    /// Of its own time, waiting in spin hints.
+    pub waits: Change,
+}
+
+/// A function as called from others, before and after.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeChange {
+    /// Which; as after, where it is there.
+    pub function: Function,
+    /// Index of its caller, which comes before it.
+    pub parent: Option<usize>,
+    /// In its own code.
+    pub own: Change,
+    /// In it and what it called.
+    pub total: Change,
+}
+
+/// What changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference {
+    /// All CPU time.
+    pub total: Change,
+    /// Waiting in spin hints.
+    pub waits: Change,
+    /// The largest change of own time first, whatever its sign.
+    pub functions: Vec<FunctionChange>,
+    /// More PAUSEs, or longer ones?
+    pub pausing: Option<Pausing>,
+    /// The calls, callers before callees.
+    pub nodes: Vec<NodeChange>,
+}
+
+impl Difference {
+    /// `after` less `before`.
+    #[must_use]
+    pub fn between(before: Side<'_>, after: Side<'_>) -> Self {
+        let units = (before.units, after.units);
+        let waits = Change::of(before.profile.waits, after.profile.waits, units);
+        Self {
+            total: Change::of(before.profile.total, after.profile.total, units),
+            functions: functions(before, after),
+            pausing: Pausing::of(&waits, before.pause_ns, after.pause_ns),
+            nodes: nodes(before, after),
+            waits,
+        }
+    }
+}
+
+/// What makes a function of one profile the same as one of the other.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Identity {
+    kind: Kind,
+    name: String,
+    /// Empty for the program itself; of libraries without their version.
+    module: String,
+}
+
+impl Identity {
+    fn of(function: &Function, side: Side<'_>) -> Self {
+        let file = function.file_name();
+        let module = if file == file_name(side.program) {
+            ""
+        } else {
+            match file.find(".so") {
+                Some(end) => &file[..end],
+                None => file,
+            }
+        };
+        Self {
+            kind: function.kind,
+            name: function.name.clone(),
+            module: module.to_owned(),
+        }
+    }
+}
+
+/// What is known of a function before and after.
+#[derive(Debug, Default)]
+struct Both<'a> {
+    function: Option<&'a Function>,
+    /// Own, total, waits.
+    before: [Amount; 3],
+    after: [Amount; 3],
+}
+
+fn functions(before: Side<'_>, after: Side<'_>) -> Vec<FunctionChange> {
+    let mut all: BTreeMap<Identity, Both<'_>> = BTreeMap::new();
+    let amounts = |time: &super::FunctionTime| [time.own, time.total, time.waits];
+    let moved = moved(before, after);
+    for time in &before.profile.functions {
+        let mut identity = Identity::of(&time.function, before);
+        if let Some(module) = moved.get(&(identity.kind, identity.name.clone())) {
+            identity.module.clone_from(module);
+        }
+        let both = all.entry(identity).or_default();
+        both.function = Some(&time.function);
+        both.before = added(both.before, amounts(time));
+    }
+    for time in &after.profile.functions {
+        let both = all.entry(Identity::of(&time.function, after)).or_default();
+        both.function = Some(&time.function);
+        both.after = added(both.after, amounts(time));
+    }
+    let units = (before.units, after.units);
+    let mut changes: Vec<FunctionChange> = all
+        .into_values()
+        .filter_map(|both| {
+            let change = |at: usize| Change::of(both.before[at], both.after[at], units);
+            Some(FunctionChange {
+                function: both.function?.clone(),
+                own: change(0),
+                total: change(1),
+                waits: change(2),
+            })
+        })
+        .collect();
+    changes.sort_by(|a, b| {
+        let size = |change: &FunctionChange| change.own.delta_s().abs();
+        let by_size = size(b).total_cmp(&size(a));
+        by_size.then_with(|| a.function.cmp(&b.function))
+    });
+    changes
+}
+
+fn added(sum: [Amount; 3], more: [Amount; 3]) -> [Amount; 3] {
+    let mut all = sum;
+    all.iter_mut()
+        .zip(more)
+        .for_each(|(sum, more)| *sum += more);
+    all
+}
+
+/// Functions that are in another module after than before: their name is on
+/// each side only once, and in modules that the other side has not. The value
+/// is their module after.
+fn moved(before: Side<'_>, after: Side<'_>) -> BTreeMap<(Kind, String), String> {
+    let unmatched = |side: Side<'_>, other: Side<'_>| {
+        let known: BTreeSet<Identity> = identities(other).collect();
+        let mut found: BTreeMap<(Kind, String), Vec<String>> = BTreeMap::new();
+        for identity in identities(side).filter(|identity| !known.contains(identity)) {
+            let place = found.entry((identity.kind, identity.name)).or_default();
+            place.push(identity.module);
+        }
+        found
+    };
+    let gone = unmatched(before, after);
+    let came = unmatched(after, before);
+    came.into_iter()
+        .filter(|((_, name), modules)| modules.len() == 1 && !name.starts_with("0x"))
+        .filter(|(place, _)| gone.get(place).is_some_and(|modules| modules.len() == 1))
+        .filter_map(|(place, modules)| Some((place, modules.into_iter().next()?)))
+        .collect()
+}
+
+fn identities(side: Side<'_>) -> impl Iterator<Item = Identity> {
+    let functions = side.profile.functions.iter();
+    functions.map(move |time| Identity::of(&time.function, side))
+}
+
+/// Both trees as one.
+fn nodes(before: Side<'_>, after: Side<'_>) -> Vec<NodeChange> {
+    let mut joined = Joined::default();
+    joined.add(before, |node, amounts| node.before = amounts);
+    joined.add(after, |node, amounts| node.after = amounts);
+    let units = (before.units, after.units);
+    let nodes = joined.nodes.into_iter();
+    nodes
+        .map(|node| NodeChange {
+            own: Change::of(node.before.0, node.after.0, units),
+            total: Change::of(node.before.1, node.after.1, units),
+            function: node.function,
+            parent: node.parent,
+        })
+        .collect()
+}
+
+/// A node of both trees; its amounts are its own and its total.
+#[derive(Debug)]
+struct JoinedNode {
+    function: Function,
+    parent: Option<usize>,
+    before: (Amount, Amount),
+    after: (Amount, Amount),
+}
+
+#[derive(Debug, Default)]
+struct Joined {
+    nodes: Vec<JoinedNode>,
+    places: BTreeMap<(Option<usize>, Identity), usize>,
+}
+
+impl Joined {
+    fn add(&mut self, side: Side<'_>, set: impl Fn(&mut JoinedNode, (Amount, Amount))) {
+        let mut places: Vec<usize> = Vec::new();
+        for node in side.profile.tree.nodes() {
+            let parent = node.parent.map(|parent| places[parent]);
+            let identity = Identity::of(&node.function, side);
+            let next = self.nodes.len();
+            let at = *self.places.entry((parent, identity)).or_insert(next);
+            if at == next {
+                self.nodes.push(JoinedNode {
+                    function: node.function.clone(),
+                    parent,
+                    before: <_>::default(),
+                    after: <_>::default(),
+                });
+            }
+            self.nodes[at].function = node.function.clone();
+            set(&mut self.nodes[at], (node.own, node.total));
+            places.push(at);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "difference_tests.rs"]
+mod tests;

@@ -1,0 +1,114 @@
+//! Functions: what an address is told as, the same in every process and run.
+//!
+//! A function is its module and its symbol. Where there is no symbol it is a
+//! stretch of [`REGION`] bytes of its module: single addresses would tear every
+//! loop apart, and where such a function begins nobody says.
+
+use super::{Frame, Samples};
+
+/// Bytes of code without symbols that are told together.
+pub const REGION: u64 = 64;
+
+/// What kind of thing took time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Code of the program and its libraries.
+    User,
+    /// The kernel.
+    Kernel,
+    /// The wait in a spin hint, as the innermost entry of a stack.
+    Pause,
+    /// Stacks that are not told one by one.
+    LeftOut,
+}
+
+impl Kind {
+    /// As records have it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Kernel => "kernel",
+            Self::Pause => "pause",
+            Self::LeftOut => "left_out",
+        }
+    }
+
+    /// From [`Kind::name`].
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::User, Self::Kernel, Self::Pause, Self::LeftOut]
+            .into_iter()
+            .find(|kind| kind.name() == name)
+    }
+}
+
+/// A function.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Function {
+    /// Its symbol, or where there is none its first address and `+`.
+    pub name: String,
+    /// Path of its module; empty where nobody knows.
+    pub module: String,
+    /// Whose it is.
+    pub kind: Kind,
+}
+
+impl Function {
+    /// The wait in a spin hint.
+    #[must_use]
+    pub fn pause() -> Self {
+        Self::marker("[pause]", Kind::Pause)
+    }
+
+    /// What is not told one by one.
+    #[must_use]
+    pub fn left_out() -> Self {
+        Self::marker("[left out]", Kind::LeftOut)
+    }
+
+    fn marker(name: &str, kind: Kind) -> Self {
+        Self {
+            name: name.to_owned(),
+            module: String::new(),
+            kind,
+        }
+    }
+
+    /// What a frame is told as.
+    #[must_use]
+    pub fn of(samples: &Samples, frame: &Frame) -> Self {
+        let module = frame.module.and_then(|index| samples.modules.get(index));
+        let module = module.map(|module| module.path.clone()).unwrap_or_default();
+        let kind = if frame.is_kernel {
+            Kind::Kernel
+        } else {
+            Kind::User
+        };
+        let name = match (&frame.symbol, kind) {
+            (Some(symbol), _) => symbol.name.clone(),
+            (None, Kind::Kernel) => "[kernel]".to_owned(),
+            (None, _) => {
+                let address = frame.file_address.unwrap_or(frame.address);
+                format!("{:#x}+", address - address % REGION)
+            }
+        };
+        Self { name, module, kind }
+    }
+
+    /// The last part of its module's path.
+    #[must_use]
+    pub fn file_name(&self) -> &str {
+        file_name(&self.module)
+    }
+}
+
+/// The last part of a path.
+#[must_use]
+pub(super) fn file_name(path: &str) -> &str {
+    // `//anon` is a name, not a path.
+    if path.starts_with("//") {
+        return path;
+    }
+    path.rsplit('/').next().unwrap_or(path)
+}

@@ -1,0 +1,263 @@
+//! A profile: what the samples of one or several runs come to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::instructions::Instructions;
+use super::{Amount, Event, Function, Kind, Samples, Spot, Stack, Thread, Tree};
+
+/// How much of a profile is kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Functions.
+    pub functions: usize,
+    /// Threads.
+    pub threads: usize,
+    /// Hot instructions.
+    pub spots: usize,
+    /// Nodes of the tree of calls.
+    pub nodes: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            functions: 1_000,
+            threads: 200,
+            spots: 24,
+            nodes: 5_000,
+        }
+    }
+}
+
+/// Where CPU time went.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Profile {
+    /// All of it.
+    pub total: Amount,
+    /// Of that, in the kernel; `None` where the kernel was not sampled.
+    pub kernel: Option<Amount>,
+    /// Of that, waiting in spin hints.
+    pub waits: Amount,
+    /// The longest own time first.
+    pub functions: Vec<FunctionTime>,
+    /// Those left out: how many, and their own time.
+    pub functions_left_out: (u64, Amount),
+    /// The busiest first.
+    pub threads: Vec<ThreadTime>,
+    /// Those left out: how many, and their time.
+    pub threads_left_out: (u64, Amount),
+    /// The hottest first.
+    pub spots: Vec<Spot>,
+    /// Time at instructions that no spot shows.
+    pub spots_left_out: Amount,
+    /// All stacks.
+    pub tree: Tree,
+    /// Time in stacks of the tree that are not told one by one.
+    pub tree_left_out: Amount,
+}
+
+/// Time of a function.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FunctionTime {
+    /// Which.
+    pub function: Function,
+    /// In its own code.
+    pub own: Amount,
+    /// In it and what it called; calls of itself are counted once.
+    pub total: Amount,
+    /// Of its own time, waiting in spin hints.
+    pub waits: Amount,
+}
+
+/// Time of a thread, or of all threads of one name where there were several
+/// runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThreadTime {
+    /// Its name.
+    pub name: String,
+    /// Its number; `None` for several.
+    pub tid: Option<i32>,
+    /// How many.
+    pub threads: u64,
+    /// What was sampled.
+    pub sampled: Amount,
+    /// Of that, waiting in spin hints.
+    pub waits: Amount,
+    /// CPU time as the kernel counts it, s.
+    pub cpu_s: Option<f64>,
+}
+
+impl Stack {
+    /// What it stands for.
+    #[must_use]
+    pub const fn amount(&self) -> Amount {
+        Amount {
+            samples: self.count,
+            cpu_ns: self.weight_ns,
+        }
+    }
+}
+
+impl Profile {
+    /// What the samples of these runs come to.
+    #[must_use]
+    pub fn of(runs: &[Samples], bounds: &Bounds) -> Self {
+        let mut count = Count::default();
+        for (run, samples) in runs.iter().enumerate() {
+            count.add(samples, run, runs.len() > 1);
+        }
+        count.finish(runs, bounds)
+    }
+
+    /// Share of its time that stands right after a spin hint; `None` of
+    /// nothing.
+    #[must_use]
+    pub fn waiting_share(&self) -> Option<f64> {
+        self.waits.share_of(self.total)
+    }
+}
+
+/// Sums while samples are gone through.
+#[derive(Debug, Default)]
+struct Count {
+    total: Amount,
+    waits: Amount,
+    kernel: Amount,
+    has_kernel: bool,
+    functions: BTreeMap<Function, FunctionTime>,
+    threads: BTreeMap<(String, Option<i32>), ThreadTime>,
+    instructions: Instructions,
+    tree: Tree,
+}
+
+impl Count {
+    fn add(&mut self, samples: &Samples, run: usize, by_name: bool) {
+        self.has_kernel |= samples.has_kernel;
+        let functions: Vec<Function> = samples
+            .frames
+            .iter()
+            .map(|frame| Function::of(samples, frame))
+            .collect();
+        let mut by_thread = vec![(Amount::default(), Amount::default()); samples.threads.len()];
+        for stack in &samples.stacks {
+            let waits = samples.is_waiting(stack);
+            let amount = stack.amount();
+            if let Some((sampled, waiting)) = by_thread.get_mut(stack.thread) {
+                *sampled += amount;
+                *waiting += if waits { amount } else { Amount::default() };
+            }
+            self.add_stack(&functions, &stack.frames, amount, waits);
+            if let Some(&leaf) = stack.frames.first() {
+                self.instructions.add(samples, run, leaf, amount);
+            }
+        }
+        for (thread, (sampled, waits)) in samples.threads.iter().zip(by_thread) {
+            self.add_thread(thread, sampled, waits, by_name);
+        }
+        if samples.event == Event::Proc {
+            // Nothing but the threads' CPU time is known then.
+            let cpu_s: f64 = samples.threads.iter().filter_map(|t| t.cpu_s).sum();
+            self.total.cpu_ns = self.total.cpu_ns.saturating_add(whole_ns(cpu_s));
+        }
+    }
+
+    fn add_stack(&mut self, functions: &[Function], stack: &[usize], amount: Amount, waits: bool) {
+        self.total += amount;
+        let called: Vec<&Function> = stack.iter().filter_map(|&at| functions.get(at)).collect();
+        if let Some(leaf) = called.first() {
+            let time = self.time_of(leaf);
+            time.own += amount;
+            if waits {
+                time.waits += amount;
+                self.waits += amount;
+            }
+            if leaf.kind == Kind::Kernel {
+                self.kernel += amount;
+            }
+        }
+        let each: BTreeSet<&Function> = called.iter().copied().collect();
+        for function in each {
+            self.time_of(function).total += amount;
+        }
+        let path = called.into_iter().rev().cloned();
+        self.tree
+            .add(path.chain(waits.then(Function::pause)), amount);
+    }
+
+    fn time_of(&mut self, function: &Function) -> &mut FunctionTime {
+        let place = self.functions.entry(function.clone());
+        place.or_insert_with(|| FunctionTime {
+            function: function.clone(),
+            own: Amount::default(),
+            total: Amount::default(),
+            waits: Amount::default(),
+        })
+    }
+
+    fn add_thread(&mut self, thread: &Thread, sampled: Amount, waits: Amount, by_name: bool) {
+        let tid = (!by_name).then_some(thread.tid);
+        let place = (thread.name.clone(), tid);
+        let time = self.threads.entry(place).or_insert_with(|| ThreadTime {
+            name: thread.name.clone(),
+            tid,
+            threads: 0,
+            sampled: Amount::default(),
+            waits: Amount::default(),
+            cpu_s: None,
+        });
+        time.threads += 1;
+        time.sampled += sampled;
+        time.waits += waits;
+        if let Some(cpu_s) = thread.cpu_s {
+            time.cpu_s = Some(time.cpu_s.unwrap_or(0.0) + cpu_s);
+        }
+    }
+
+    fn finish(self, runs: &[Samples], bounds: &Bounds) -> Profile {
+        let mut functions: Vec<FunctionTime> = self.functions.into_values().collect();
+        functions.sort_by_key(|time| {
+            let order = std::cmp::Reverse((time.own.cpu_ns, time.total.cpu_ns));
+            (order, time.function.clone())
+        });
+        let mut threads: Vec<ThreadTime> = self.threads.into_values().collect();
+        threads.sort_by(|a, b| {
+            let cpu_s = |time: &ThreadTime| time.cpu_s.unwrap_or_else(|| time.sampled.cpu_s());
+            cpu_s(b).total_cmp(&cpu_s(a)).then(a.tid.cmp(&b.tid))
+        });
+        let (tree, tree_left_out) = self.tree.bounded(bounds.nodes);
+        let (spots, spots_left_out) = self.instructions.hottest(runs, bounds.spots);
+        let rest = |cut: Vec<Amount>| (cut.len() as u64, cut.into_iter().sum());
+        let cut = functions.split_off(functions.len().min(bounds.functions));
+        let functions_left_out = rest(cut.iter().map(|time| time.own).collect());
+        let cut = threads.split_off(threads.len().min(bounds.threads));
+        let threads_left_out = rest(cut.iter().map(|time| time.sampled).collect());
+        Profile {
+            total: self.total,
+            kernel: self.has_kernel.then_some(self.kernel),
+            waits: self.waits,
+            functions,
+            functions_left_out,
+            threads,
+            threads_left_out,
+            spots,
+            spots_left_out,
+            tree,
+            tree_left_out,
+        }
+    }
+}
+
+fn whole_ns(time_s: f64) -> u64 {
+    let ns = (time_s * 1e9).round();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "clamped: a float becomes the nearest whole number"
+    )]
+    let whole = ns.clamp(0.0, 1e18) as u64;
+    whole
+}
+
+#[cfg(test)]
+#[path = "summary_tests.rs"]
+mod tests;

@@ -1,0 +1,440 @@
+//! Profiles of real programs, compiled here: what is known of them is held
+//! against what comes out, and bad input is refused in words.
+//!
+//! Nothing depends on speed: shares and ratios of CPU time have generous ends.
+//! Where this user may not sample, or there is no C compiler, that is said.
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{has_program, pinwise, skipped, texts};
+
+/// Spins so many times a thousand hints, computes so many times a million
+/// steps, says how much it did, and ends with a status.
+const PROGRAM: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#if defined(__x86_64__)
+#define HINT() __asm__ volatile("pause")
+#else
+#define HINT() __asm__ volatile("isb")
+#endif
+static volatile int ready;
+static volatile unsigned long sink;
+__attribute__((noinline)) void spin_for(long n) { while (n-- > 0 && !ready) HINT(); sink++; }
+__attribute__((noinline)) unsigned long compute(long n) {
+  unsigned long x = 1;
+  for (long i = 0; i < n; i++) x = x * 6364136223846793005UL + 1442695040888963407UL;
+  return x;
+}
+int main(int argc, char **argv) {
+  long spins = atol(argv[1]), steps = atol(argv[2]);
+  for (int i = 0; i < 10; i++) { spin_for(spins * 100); sink += compute(steps * 100000); }
+  printf("%ld items\n", 4 * spins);
+  return argc > 3 ? atoi(argv[3]) : 0;
+}
+"#;
+
+/// A folder with the program and a store.
+struct Stage {
+    folder: tempfile::TempDir,
+}
+
+impl Stage {
+    /// `None`, and why, where nothing can be compiled or sampled here.
+    fn new(test: &str) -> Option<Self> {
+        if !has_program("cc") {
+            skipped(test, "no C compiler (cc)");
+            return None;
+        }
+        let stage = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        std::fs::write(stage.path("prog.c"), PROGRAM).unwrap();
+        stage.shell("cc -O1 -fno-omit-frame-pointer -o prog prog.c");
+        let seen = stage.json(&["profile", "--store", "none", "--", "./prog", "100", "10"]);
+        if seen["event"] == "proc" {
+            skipped(test, &format!("no samples here: {}", seen["notes"]));
+            return None;
+        }
+        Some(stage)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    #[track_caller]
+    fn shell(&self, line: &str) {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", line]).current_dir(self.folder.path());
+        assert!(shell.status().unwrap().success(), "{line}");
+    }
+
+    fn output(&self, arguments: &[&str]) -> Output {
+        pinwise(&self.path("store.db"))
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .output()
+            .unwrap()
+    }
+
+    /// Standard output as JSON, of a use that must succeed.
+    #[track_caller]
+    fn json(&self, arguments: &[&str]) -> Value {
+        let text = self.text(&[arguments, &["--format", "json"]].concat());
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+
+    /// Standard output of a use that must succeed; `--` and what follows go to
+    /// the end.
+    #[track_caller]
+    fn text(&self, arguments: &[&str]) -> String {
+        let (out, err, status) = self.ended(arguments);
+        assert_eq!(status, Some(0), "{arguments:?}: {err}");
+        out
+    }
+
+    fn ended(&self, arguments: &[&str]) -> (String, String, Option<i32>) {
+        let at = arguments.iter().position(|word| *word == "--");
+        let (before, command) = arguments.split_at(at.unwrap_or(arguments.len()));
+        let formats = command.iter().position(|word| *word == "--format");
+        let (command, format) = command.split_at(formats.unwrap_or(command.len()));
+        let output = self.output(&[before, format, command].concat());
+        let (out, err) = texts(&output);
+        (out, err, output.status.code())
+    }
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value}"))
+}
+
+fn function<'a>(record: &'a Value, name: &str) -> &'a Value {
+    let functions = record["functions"].as_array().unwrap();
+    let mut named = functions.iter().filter(|f| f["name"] == name);
+    named
+        .next()
+        .unwrap_or_else(|| panic!("{name}: {functions:?}"))
+}
+
+#[test]
+fn functions_and_hints_of_a_program() {
+    let Some(stage) = Stage::new("functions_and_hints_of_a_program") else {
+        return;
+    };
+    let metric = "regex:([0-9]+) items higher";
+    let files = [
+        "--flame-graph",
+        "a.svg",
+        "--folded",
+        "a.txt",
+        "--export-json",
+        "a.json",
+    ];
+    let command = ["profile", "--metric", metric, "--runs", "2"];
+    let record = stage.json(&[&command, &files[..], &["--", "./prog", "10000", "100"]].concat());
+    assert_eq!(record["schema"], "pinwise.profile/1");
+    assert_eq!(record["work"]["count"], 80_000.0, "{}", record["work"]);
+    assert_eq!(record["runs"].as_array().unwrap().len(), 2);
+    let total = number(&record["total"]["samples"]);
+    let spin = function(&record, "spin_for");
+    let own = number(&spin["own"]["samples"]);
+    let waits = number(&spin["waits"]["samples"]);
+    assert!(waits > 0.8 * own && own <= total, "{spin}");
+    assert_eq!(function(&record, "compute")["waits"]["samples"], 0);
+    let hot = &record["instructions"][0];
+    assert_eq!(hot["function"], "spin_for", "{hot}");
+    let lines = hot["lines"].as_array().unwrap();
+    let hottest = lines
+        .iter()
+        .find(|l| l["address"] == hot["address"])
+        .unwrap();
+    assert_eq!(hottest["waits"], true, "{hot}");
+    assert!(lines.iter().any(|line| line["is_hint"] == true), "{hot}");
+
+    let folded = std::fs::read_to_string(stage.path("a.txt")).unwrap();
+    let counts = folded.lines().map(|line| line.rsplit(' ').next().unwrap());
+    let sum: u64 = counts.map(|count| count.parse::<u64>().unwrap()).sum();
+    assert_eq!(sum as f64, total, "{folded}");
+    let drawing = std::fs::read_to_string(stage.path("a.svg")).unwrap();
+    roxmltree::Document::parse(&drawing).unwrap();
+    assert!(drawing.contains("spin_for"));
+    let kept: Value =
+        serde_json::from_str(&std::fs::read_to_string(stage.path("a.json")).unwrap()).unwrap();
+    assert_eq!(kept, record);
+    // What was stored is the same, and enough for text and drawing.
+    assert_eq!(stage.json(&["show", "last"]), record);
+    assert_eq!(stage.text(&["show", "last", "--format", "svg"]), drawing);
+    let text = stage.text(&["show", "last"]);
+    assert!(
+        text.contains("waits in the hint") && text.contains("self/item"),
+        "{text}"
+    );
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    let history = stage.text(&["history"]);
+    assert!(
+        history.contains("profile ./prog") && history.contains("waits in spin"),
+        "{history}"
+    );
+}
+
+#[test]
+fn a_stripped_program_spins_all_the_same() {
+    let Some(stage) = Stage::new("a_stripped_program_spins_all_the_same") else {
+        return;
+    };
+    stage.shell("cp prog bare && strip bare");
+    let share = |program: &str| {
+        let record = stage.json(&["profile", "--", program, "10000", "100"]);
+        let hot = record["instructions"][0].clone();
+        let waits = number(&record["waits"]["cpu_s"]);
+        (waits / number(&record["total"]["cpu_s"]), hot)
+    };
+    let (named, _) = share("./prog");
+    let (bare, hot) = share("./bare");
+    assert!((named - bare).abs() < 0.2 && bare > 0.3, "{named} {bare}");
+    assert!(hot["function"].as_str().unwrap().starts_with("0x"), "{hot}");
+    assert!(hot["module"].as_str().unwrap().ends_with("/bare"), "{hot}");
+    assert!(hot["lines"].as_array().unwrap().len() > 3, "{hot}");
+}
+
+#[test]
+fn a_difference_finds_what_grew() {
+    let Some(stage) = Stage::new("a_difference_finds_what_grew") else {
+        return;
+    };
+    stage.json(&["profile", "--runs", "2", "--", "./prog", "6000", "100"]);
+    stage.json(&["profile", "--runs", "1", "--", "./prog", "18000", "100"]);
+    let diff = stage.json(&[
+        "profile",
+        "diff",
+        "last~1",
+        "last",
+        "--flame-graph",
+        "d.svg",
+    ]);
+    assert_eq!(diff["schema"], "pinwise.profile-diff/1");
+    assert_eq!(diff["unit"], "run");
+    let largest = &diff["functions"][0];
+    assert_eq!(largest["name"], "spin_for", "{largest}");
+    assert_eq!(largest["own"]["is_noise"], false, "{largest}");
+    let ratio = number(&diff["waits"]["after_s"]) / number(&diff["waits"]["before_s"]);
+    assert!((2.0..4.5).contains(&ratio), "{}", diff["waits"]);
+    let sentence = diff["sentences"][0].as_str().unwrap_or_default();
+    assert!(sentence.contains("more time in PAUSE"), "{diff}");
+    let back = stage.json(&["profile", "diff", "last", "last~1"]);
+    let change = |diff: &Value| number(&diff["total"]["delta_s"]);
+    assert!((change(&diff) + change(&back)).abs() < 1e-9);
+    let drawing = std::fs::read_to_string(stage.path("d.svg")).unwrap();
+    roxmltree::Document::parse(&drawing).unwrap();
+    let text = stage.text(&["profile", "diff", "last~1", "last"]);
+    assert!(
+        text.contains("spin_for") && text.contains("self/run"),
+        "{text}"
+    );
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_command_that_fails_is_told() {
+    let Some(stage) = Stage::new("a_command_that_fails_is_told") else {
+        return;
+    };
+    let command = ["--", "./prog", "3000", "10", "3"];
+    let (out, err, status) = stage.ended(&[&["profile", "--runs", "3"], &command[..]].concat());
+    assert_eq!(status, Some(2), "{err}");
+    assert!(
+        out.contains("exit status 3") && out.contains("1 of 3 runs"),
+        "{out}"
+    );
+    let stored = stage.json(&["show", "last"]);
+    assert_eq!(stored["exit"], 3);
+    assert_eq!(stored["runs"].as_array().unwrap().len(), 1);
+    let (_, err, status) = stage.ended(&["profile", "--", "./nothing-there"]);
+    assert_eq!(status, Some(2));
+    assert!(
+        err.contains("nothing-there") && err.lines().count() == 1,
+        "{err}"
+    );
+    let silent = [
+        "profile",
+        "--metric",
+        "regex:([0-9]+) rows higher",
+        "--",
+        "./prog",
+        "9",
+        "1",
+    ];
+    let (_, err, status) = stage.ended(&silent);
+    assert_eq!(status, Some(2));
+    assert!(
+        err.contains("--metric") && err.contains("matches nothing"),
+        "{err}"
+    );
+}
+
+#[test]
+fn a_process_is_profiled_and_may_end() {
+    let Some(stage) = Stage::new("a_process_is_profiled_and_may_end") else {
+        return;
+    };
+    let spinning = |spins: &str| {
+        let mut command = Command::new(stage.path("prog"));
+        command.args([spins, "1"]).stdout(Stdio::null());
+        command.spawn().unwrap()
+    };
+    let mut endless = spinning("100000000000");
+    let pid = endless.id().to_string();
+    let order = [
+        "profile",
+        "--pid",
+        &pid,
+        "--for",
+        "400ms",
+        "--units",
+        "50:request",
+    ];
+    let watched = stage.json(&order);
+    let is_alive = endless.try_wait().unwrap().is_none();
+    endless.kill().unwrap();
+    endless.wait().unwrap();
+    assert!(is_alive, "the process was left as it was");
+    assert_eq!(watched["work"]["unit"], "request");
+    assert_eq!(watched["work"]["count"], 50.0);
+    assert_eq!(function(&watched, "spin_for")["kind"], "user");
+    assert!(number(&watched["waits"]["samples"]) > 0.0, "{watched}");
+
+    // It ends long before the time is over.
+    let mut brief = spinning("30000");
+    let pid = brief.id().to_string();
+    let seen = stage.ended(&["profile", "--pid", &pid, "--for", "5m", "--format", "json"]);
+    brief.wait().unwrap();
+    let (out, err, status) = seen;
+    if status == Some(2) {
+        assert!(err.contains("no such process"), "{err}");
+        return;
+    }
+    let record: Value = serde_json::from_str(&out).unwrap();
+    assert!(number(&record["wall_s"]) < 299.0, "{}", record["wall_s"]);
+    assert_eq!(record["work"]["unit"], "second");
+    let (_, err, status) = stage.ended(&["profile", "--pid", &pid]);
+    assert_eq!(status, Some(2));
+    assert!(err.contains(&pid), "{err}");
+}
+
+#[test]
+fn hostile_names_stay_text() {
+    let Some(stage) = Stage::new("hostile_names_stay_text") else {
+        return;
+    };
+    let name = "a<b>\u{1b}[31m;&\"";
+    stage.shell("cp prog evil && mv evil \"$(printf 'a<b>\\033[31m;&\"')\"");
+    let program = format!("./{name}");
+    let files = ["--flame-graph", "e.svg", "--folded", "e.txt", "--top", "50"];
+    let out = stage.text(&[&["profile"], &files[..], &["--", &program, "3000", "20"]].concat());
+    let is_clean = |text: &str| !text.chars().any(|c| c.is_control() && c != '\n');
+    assert!(is_clean(&out), "{out:?}");
+    let drawing = std::fs::read_to_string(stage.path("e.svg")).unwrap();
+    roxmltree::Document::parse(&drawing).unwrap();
+    assert!(is_clean(&drawing) && !drawing.contains("a<b>"));
+    let folded = std::fs::read_to_string(stage.path("e.txt")).unwrap();
+    assert!(is_clean(&folded), "{folded:?}");
+    let diff = stage.text(&["profile", "diff", "last", "last", "--flame-graph", "f.svg"]);
+    assert!(is_clean(&diff), "{diff:?}");
+    let drawing = std::fs::read_to_string(stage.path("f.svg")).unwrap();
+    roxmltree::Document::parse(&drawing).unwrap();
+}
+
+#[test]
+fn bad_arguments_are_refused_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(
+        folder.path().join("other.json"),
+        "{\"schema\":\"pinwise.trace/1\"}",
+    )
+    .unwrap();
+    std::fs::write(folder.path().join("broken.json"), "{\"schema\":").unwrap();
+    let refused = |arguments: &[&str], words: &[&str]| {
+        let output = pinwise(&folder.path().join("store.db"))
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let (out, err) = texts(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {out}{err}");
+        assert_eq!(err.trim_end().lines().count(), 1, "{arguments:?}: {err}");
+        for word in words {
+            assert!(err.contains(word), "{arguments:?}: '{word}' not in: {err}");
+        }
+    };
+    refused(&["profile"], &["-- COMMAND", "--pid"]);
+    refused(&["profile", "--pid", "0"], &["--pid 0"]);
+    refused(&["profile", "--hz", "0", "--", "true"], &["--hz"]);
+    refused(
+        &["profile", "--event", "cycle", "--", "true"],
+        &["--event", "cycles"],
+    );
+    refused(
+        &["profile", "--units", "0", "--", "true"],
+        &["--units '0'", "1200:request"],
+    );
+    refused(
+        &["profile", "--units", "5:", "--", "true"],
+        &["--units '5:'", "name"],
+    );
+    refused(
+        &["profile", "--metric", "wall", "--", "true"],
+        &["--metric 'wall'", "items higher"],
+    );
+    refused(
+        &["profile", "--metric", "speed", "--", "true"],
+        &["--metric", "'speed'"],
+    );
+    refused(
+        &["profile", "--output", "here", "--", "true"],
+        &["--output 'here'", "inherit"],
+    );
+    refused(
+        &["profile", "--place", "nowhere", "--", "true"],
+        &["--place", "nowhere"],
+    );
+    let file = ["profile", "--flame-graph", "none/a.svg", "--", "true"];
+    refused(&file, &["--flame-graph none/a.svg", "folder"]);
+    refused(
+        &["profile", "diff", "last", "last"],
+        &["'last'", "the store has no profile"],
+    );
+    refused(
+        &["profile", "diff", "last~x", "last"],
+        &["'last~x'", "last~1"],
+    );
+    refused(
+        &["profile", "diff", "gone.json", "last"],
+        &["gone.json", "no such file"],
+    );
+    refused(
+        &["profile", "diff", "other.json", "last"],
+        &["other.json", "pinwise.trace/1"],
+    );
+    refused(
+        &["profile", "diff", "broken.json", "last"],
+        &["broken.json", "damaged"],
+    );
+    refused(
+        &["profile", "diff", "20991231-000000-0", "last"],
+        &["no record has the id"],
+    );
+    refused(
+        &["profile", "--machine", "sim:core:2 pu:1", "--", "true"],
+        &["simulated"],
+    );
+}
