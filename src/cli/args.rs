@@ -21,7 +21,7 @@ pub(super) use kernels::{BenchArgs, KernelArgs, RecipesArgs, ReproduceArgs, Spli
 pub(super) use profile::{ProfileAction, ProfileArgs, ProfileDiffArgs, ProfileView};
 pub(super) use spin::{
     ProcessorArgs, SpinAction, SpinAdviseArgs, SpinArgs, SpinAttachArgs, SpinPauseArgs,
-    SpinPredictArgs, SpinReplayArgs, SpinScanArgs,
+    SpinPredictArgs, SpinReplayArgs, SpinScanArgs, UnknownGap,
 };
 pub(super) use stored::{ExportArgs, HistoryArgs, ShowArgs};
 pub(super) use topology::{TopologyAction, TopologyArgs};

@@ -5,11 +5,17 @@
 //! hand, or an error; nothing is allocated by a length that a file states. Debug
 //! information is not read.
 
+use std::collections::HashMap;
+
 use object::elf::{EM_AARCH64, EM_X86_64, FileHeader64, SHF_EXECINSTR, SHT_NOBITS};
 use object::read::elf::{ElfFile64, FileHeader, Sym};
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionFlags, SymbolKind};
+use object::{
+    Endianness, Object, ObjectKind, ObjectSection, ObjectSymbol, SectionFlags, SymbolKind,
+};
 
 use super::{Arch, Code};
+
+type Elf<'data> = ElfFile64<'data, Endianness>;
 
 /// Functions that are kept at most.
 const MOST_FUNCTIONS: usize = 4_000_000;
@@ -90,14 +96,14 @@ impl Binary {
 /// [`ElfError`] where the bytes are no ELF file that can be decoded.
 pub fn read(bytes: &[u8]) -> Result<Binary, ElfError> {
     let arch = architecture(bytes)?;
-    let file = ElfFile64::<Endianness>::parse(bytes).map_err(|error| damaged(&error))?;
-    let sections = sections(&file, arch)?;
+    let file = Elf::parse(bytes).map_err(|error| damaged(&error))?;
+    let (sections, layout) = sections(&file, arch)?;
     if sections.is_empty() {
         return Err(ElfError::NoCode);
     }
     Ok(Binary {
         arch,
-        functions: functions(&file),
+        functions: functions(&file, &layout),
         build_id: file.build_id().ok().flatten().map(hexadecimal),
         sections,
     })
@@ -147,7 +153,42 @@ fn named(machine: u16) -> String {
     name.to_owned()
 }
 
-fn sections(file: &ElfFile64<'_, Endianness>, arch: Arch) -> Result<Vec<Code>, ElfError> {
+/// Where sections are put: where the file says, or, in object files, whose
+/// sections all begin at 0, one after the other.
+struct Layout {
+    is_object: bool,
+    of: HashMap<usize, u64>,
+    next: u64,
+}
+
+impl Layout {
+    fn place(&mut self, index: usize, address: u64, size: u64) -> u64 {
+        if !self.is_object {
+            return address;
+        }
+        let start = self.next;
+        self.of.insert(index, start);
+        // A gap keeps code from running on into the next section.
+        self.next = start.saturating_add(size).saturating_add(0x1_0000) & !0xfff;
+        start
+    }
+
+    /// An address within a section as it was placed.
+    fn placed(&self, index: Option<usize>, address: u64) -> Option<u64> {
+        if !self.is_object {
+            return Some(address);
+        }
+        let start = self.of.get(&index?)?;
+        Some(start.saturating_add(address))
+    }
+}
+
+fn sections(file: &Elf<'_>, arch: Arch) -> Result<(Vec<Code>, Layout), ElfError> {
+    let mut layout = Layout {
+        is_object: file.kind() == ObjectKind::Relocatable,
+        of: HashMap::new(),
+        next: 0,
+    };
     let mut found = Vec::new();
     for section in file.sections() {
         let SectionFlags::Elf { sh_flags, sh_type } = section.flags() else {
@@ -156,32 +197,31 @@ fn sections(file: &ElfFile64<'_, Endianness>, arch: Arch) -> Result<Vec<Code>, E
         let is_code = sh_flags.0 & SHF_EXECINSTR.0 != 0 && sh_type != SHT_NOBITS;
         if is_code {
             let bytes = section.data().map_err(|error| damaged(&error))?;
+            let size = bytes.len() as u64;
             found.push(Code {
                 arch,
-                start: section.address(),
+                start: layout.place(section.index().0, section.address(), size),
                 bytes: bytes.to_vec(),
             });
         }
     }
     found.sort_by_key(|code| code.start);
-    Ok(found)
+    Ok((found, layout))
 }
 
 /// Functions of both symbol tables.
-fn functions(file: &ElfFile64<'_, Endianness>) -> Vec<Function> {
+fn functions(file: &Elf<'_>, layout: &Layout) -> Vec<Function> {
     let endian = file.endian();
     let all = file.symbols().chain(file.dynamic_symbols());
     let mut found: Vec<Function> = all
         .filter(|symbol| symbol.kind() == SymbolKind::Text && !symbol.is_undefined())
         .filter_map(|symbol| {
+            let section = symbol.section_index().map(|index| index.0);
+            let name = symbol.name().ok().filter(|name| !name.is_empty())?;
             Some(Function {
-                start: symbol.address(),
+                start: layout.placed(section, symbol.address())?,
                 size: symbol.elf_symbol().st_size(endian),
-                name: symbol
-                    .name()
-                    .ok()
-                    .filter(|name| !name.is_empty())?
-                    .to_owned(),
+                name: name.to_owned(),
             })
         })
         .take(MOST_FUNCTIONS)
@@ -193,4 +233,79 @@ fn functions(file: &ElfFile64<'_, Endianness>) -> Vec<Function> {
 
 fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{ElfError, read};
+
+    /// The head of an ELF file of 64 bits with no sections.
+    fn head(class: u8, machine: u16) -> Vec<u8> {
+        let mut head = vec![0x7f, b'E', b'L', b'F', class, 1, 1, 0];
+        head.resize(16, 0);
+        head.extend(2u16.to_le_bytes());
+        head.extend(machine.to_le_bytes());
+        head.extend(1u32.to_le_bytes());
+        head.resize(52, 0);
+        head.extend(64u16.to_le_bytes());
+        head.resize(64, 0);
+        head
+    }
+
+    #[test]
+    fn what_cannot_be_decoded_is_named() {
+        let cases = [
+            (Vec::new(), "the file is empty"),
+            (b"#!/bin/sh\n".to_vec(), "not an ELF file"),
+            (b"\x7fELF".to_vec(), "truncated or damaged"),
+            (head(1, 3), "of 32 bits"),
+            (head(2, 243), "an ELF file for RISC-V"),
+            (head(2, 62)[..40].to_vec(), "truncated or damaged"),
+            (head(2, 62), "no code"),
+        ];
+        for (bytes, words) in cases {
+            let error = read(&bytes).unwrap_err().to_string();
+            assert!(error.contains(words), "{error} for {words}");
+        }
+        assert_eq!(read(&head(2, 183)), Err(ElfError::NoCode));
+    }
+
+    proptest! {
+        /// This program's own beginning, damaged anywhere.
+        #[test]
+        fn damaged_files_are_errors_or_code(
+            damage in proptest::collection::vec((0usize..512, any::<u8>()), 0..8),
+            length in 0usize..2048,
+        ) {
+            let mut bytes = head(2, 62);
+            bytes.resize(2048, 0x90);
+            // Nothing, an executable section, and names: to be damaged.
+            let figures = [
+                (40, 128), (58, 64), (60, 3), (62, 2),
+                (192 + 4, 1), (192 + 8, 6), (192 + 25, 2), (192 + 32, 16),
+                (256 + 4, 3), (256 + 24, 9), (256 + 32, 1),
+            ];
+            bytes[128..320].fill(0);
+            for (at, value) in figures {
+                bytes[at] = value;
+            }
+            let code: Vec<usize> = read(&bytes)
+                .unwrap()
+                .sections
+                .iter()
+                .map(|code| code.bytes.len())
+                .collect();
+            prop_assert_eq!(code, [16]);
+            for (at, value) in damage {
+                bytes[at] = value;
+            }
+            bytes.truncate(length);
+            if let Ok(binary) = read(&bytes) {
+                let held: usize = binary.sections.iter().map(|code| code.bytes.len()).sum();
+                prop_assert!(held <= bytes.len() * binary.sections.len());
+            }
+        }
+    }
 }

@@ -6,13 +6,15 @@
 mod aarch64;
 mod decode;
 pub mod elf;
+mod name;
 mod operation;
 mod x86;
 
 pub use decode::{Flow, Instruction, decode_one, disassemble};
+pub use name::demangled;
 pub use operation::{
     Access, Condition, Operand, Operation, Owner, Place, Question, Registers, Step, Verb,
-    operation_at,
+    length_at, operation_at,
 };
 
 /// An instruction set that can be decoded.

@@ -237,3 +237,19 @@ pub fn operation_at(code: &Code, address: u64) -> Option<Operation> {
         Arch::Aarch64 => Some(aarch64::operation(aarch64::word(bytes)?, address)),
     }
 }
+
+/// Bytes of the instruction at an address; `None` outside of the code or where
+/// there is none. Far quicker than [`operation_at`].
+#[must_use]
+pub fn length_at(code: &Code, address: u64) -> Option<usize> {
+    let bytes = code.from(address);
+    match code.arch {
+        Arch::X86_64 => {
+            let bytes = &bytes[..bytes.len().min(x86::LONGEST)];
+            let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
+            let one = (decoder.can_decode()).then(|| decoder.decode())?;
+            (!one.is_invalid()).then(|| one.len())
+        }
+        Arch::Aarch64 => aarch64::word(bytes).map(|_| aarch64::LENGTH),
+    }
+}

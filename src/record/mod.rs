@@ -54,12 +54,14 @@ pub use reproduction::{
     Reproduction,
 };
 pub use spin::{
-    AdviceRecord, ChipRecord, CliffsRecord, ContentionCell, CpuPauseRecord, HintCostRecord,
-    LevelRecord, MoveRecord, PauseCheckRecord, PredictionRecord, ProcessorRecord, ReplayCell,
-    ReplayHint, ReplayMeasured, ReplayPrediction, ReplayedAlgorithm, SPIN_ADVICE_SCHEMA,
-    SPIN_ATTACH_SCHEMA, SPIN_PAUSE_SCHEMA, SPIN_PREDICT_SCHEMA, SPIN_REPLAY_SCHEMA,
-    SpinAdviceRecord, SpinAttachRecord, SpinCaller, SpinMatch, SpinPauseRecord, SpinPlace,
-    SpinPredictRecord, SpinReplayRecord, SpinShares, SpinThread, TooLongRecord, TunableRecord,
+    AdviceRecord, ChipRecord, CliffsRecord, ContentionCell, CpuPauseRecord, GapOnChip,
+    HintCostRecord, LevelRecord, MatchedAlgorithm, MoveRecord, OuterLoop, PauseCheckRecord,
+    PredictionRecord, ProcessorRecord, ReplayCell, ReplayHint, ReplayMeasured, ReplayPrediction,
+    ReplayedAlgorithm, SPIN_ADVICE_SCHEMA, SPIN_ATTACH_SCHEMA, SPIN_PAUSE_SCHEMA,
+    SPIN_PREDICT_SCHEMA, SPIN_REPLAY_SCHEMA, SPIN_SCAN_SCHEMA, ScanChip, ScannedBinary,
+    ScannedLoop, SpinAdviceRecord, SpinAttachRecord, SpinCaller, SpinMatch, SpinPauseRecord,
+    SpinPlace, SpinPredictRecord, SpinReplayRecord, SpinScan, SpinShares, SpinThread,
+    TooLongRecord, TunableRecord,
 };
 pub use top::{Busiest, MoveRates, TOP_SCHEMA, TopCpu, TopRecord, TopSharing, TopThread, UsedCpu};
 pub use topology::{

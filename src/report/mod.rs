@@ -46,9 +46,9 @@ pub use profile::{ProfileShown, folded, profile};
 pub use profile_diff::profile_diff;
 pub use recipes::recipes;
 pub use reproduction::{ReportRow, reports, reproduction};
-pub use spin::spin_attach;
-pub use spin::spin_replay;
-pub use spin::{spin_advice, spin_check, spin_pause, spin_prediction};
+pub use spin::{
+    spin_advice, spin_attach, spin_check, spin_pause, spin_prediction, spin_replay, spin_scan,
+};
 pub use style::{Palette, visible};
 pub use svg::topology_svg;
 pub use topology::topology;

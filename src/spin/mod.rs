@@ -13,6 +13,7 @@ pub mod identify;
 pub mod lateness;
 pub mod loops;
 pub mod prediction;
+pub mod scan;
 pub mod table;
 mod wait;
 

@@ -27,6 +27,7 @@ mod profile;
 mod replay;
 mod spin_attach;
 mod spin_replay;
+mod spin_scan;
 mod support;
 mod top;
 mod trace_files;

@@ -1,13 +1,134 @@
-//! `spin scan`.
+//! `spin scan`: the loops with spin-wait hints in binaries.
 
-use crate::cli::Exit;
-use crate::cli::args::{Global, SpinScanArgs};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use crate::cli::args::{Global, SpinScanArgs, UnknownGap};
 use crate::cli::terminal::Terminal;
+use crate::cli::{Exit, open_machine};
+use crate::code::Arch;
+use crate::code::elf::{self, Binary};
+use crate::machine::{Machine, Probe};
+use crate::record::ScanChip;
+use crate::report;
+use crate::spin::chips::{Chip, chip};
+use crate::stats::describe::quantile;
+use crate::study::spin::scan::{Limit, assemble};
+
+/// Chips that gaps are told for where none is named: before PAUSE became long,
+/// the server that made it known, two that shortened it, and the longest.
+const USUAL: [&str; 5] = [
+    "broadwell",
+    "skylake-sp",
+    "ice-lake-sp",
+    "zen-4",
+    "meteor-lake-p",
+];
+/// Bytes of the largest file that is read.
+const LARGEST: u64 = 4 << 30;
+/// How PAUSE is measured with `--here`.
+const BATCHES: usize = 200;
+const BATCHES_LIMIT: Duration = Duration::from_millis(500);
 
 pub(super) fn scan(
-    _global: &Global,
-    _args: &SpinScanArgs,
-    _terminal: &Terminal,
+    global: &Global,
+    args: &SpinScanArgs,
+    terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    anyhow::bail!("spin scan")
+    let mut chips = chips(args)?;
+    let binaries = args.binaries.iter().map(|path| {
+        let named = path.display().to_string();
+        let binary = read(path).with_context(|| named.clone())?;
+        Ok((named, binary))
+    });
+    let binaries: Vec<(String, Binary)> = binaries.collect::<anyhow::Result<_>>()?;
+    if args.here {
+        chips.push(here(open_machine(global, 0, false)?.as_mut())?);
+    }
+    let limit = args.max_blind_gap.map(|gap| Limit {
+        max_blind_gap_ns: gap.as_secs_f64() * 1e9,
+        unknown_fails: args.unknown == UnknownGap::Fail,
+    });
+    let record = assemble(&binaries, chips, limit);
+    if terminal.is_json() {
+        terminal.print_json(&record)?;
+    } else {
+        terminal.print(&report::spin_scan(&record, terminal.palette()))?;
+    }
+    Ok(match record.passed {
+        Some(false) => Exit::GateFailed,
+        _ => Exit::Done,
+    })
+}
+
+fn chips(args: &SpinScanArgs) -> anyhow::Result<Vec<ScanChip>> {
+    let named: Vec<&str> = match (args.chips.is_empty(), args.here) {
+        (true, _) => USUAL.to_vec(),
+        (false, _) => args.chips.iter().map(String::as_str).collect(),
+    };
+    let mut found: Vec<ScanChip> = Vec::new();
+    for name in named {
+        let chip = chip(name).context("--cpu")?;
+        if found.iter().all(|one| one.id != chip.id) {
+            found.push(listed(chip));
+        }
+    }
+    Ok(found)
+}
+
+fn listed(chip: &Chip) -> ScanChip {
+    ScanChip {
+        id: chip.id.to_owned(),
+        // The table has PAUSE only.
+        arch: Arch::X86_64.name().to_owned(),
+        pause_ns: chip.pause_ns(),
+        source: format!(
+            "{} cycles at {} GHz ({})",
+            chip.pause_cycles.0, chip.ghz, chip.source
+        ),
+    }
+}
+
+/// This machine, as a program on its first CPU finds it.
+fn here(machine: &mut dyn Machine) -> anyhow::Result<ScanChip> {
+    let arch = Arch::here().context("--here: hints of this architecture are not known")?;
+    let (topology, _) = machine.topology()?;
+    let cpu = topology.allowed.first().context("--here: no CPU")?;
+    let batches = machine.probe(&[Probe::Pause { cpu }], BATCHES, BATCHES_LIMIT)?;
+    let values = batches.first().map(|batch| batch.values.as_slice());
+    let values = values.filter(|values| !values.is_empty());
+    let values = values.context("--here: PAUSE could not be measured on this machine")?;
+    Ok(ScanChip {
+        id: "here".to_owned(),
+        arch: arch.name().to_owned(),
+        pause_ns: quantile(values, 0.5),
+        source: format!("measured on CPU {cpu}"),
+    })
+}
+
+fn read(path: &Path) -> anyhow::Result<Binary> {
+    let mut file = open(path)?;
+    let mut bytes = Vec::new();
+    file.by_ref().take(LARGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST {
+        bail!("larger than 4 GiB");
+    }
+    Ok(elf::read(&bytes)?)
+}
+
+#[expect(clippy::disallowed_methods, reason = "cli reads what the user names")]
+fn open(path: &Path) -> anyhow::Result<File> {
+    // Asked before it is opened: opening a pipe would wait for its writer.
+    let kind = path.metadata()?;
+    if kind.is_dir() {
+        bail!("it is a directory; name the binaries in it");
+    }
+    if !kind.is_file() {
+        bail!("it is no regular file");
+    }
+    Ok(File::open(path)?)
 }

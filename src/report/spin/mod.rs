@@ -1,15 +1,15 @@
 //! What the spin-wait laboratory finds, as text.
 
-mod attach;
-
-pub use attach::spin_attach;
 mod advice;
+mod attach;
 mod pause;
 mod predict;
+mod replay;
+mod scan;
 
 pub use advice::spin_advice;
+pub use attach::spin_attach;
 pub use pause::{spin_check, spin_pause};
 pub use predict::spin_prediction;
-mod replay;
-
 pub use replay::spin_replay;
+pub use scan::spin_scan;

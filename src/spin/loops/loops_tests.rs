@@ -372,6 +372,8 @@ fn compiled_arm64_waits_are_what_their_names_say() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn any_bytes_are_gone_through(
         bytes in proptest::collection::vec(any::<u8>(), 0..600),

@@ -176,6 +176,13 @@ fn hints_before(code: &Code, address: u64) -> bool {
     })
 }
 
+/// Does an instruction begin at an address, as far as the code in front of it
+/// tells?
+#[must_use]
+pub fn begins_at(code: &Code, address: u64) -> bool {
+    front::begins_at(code, address)
+}
+
 /// A loop on its way to being told.
 struct Described<'a> {
     code: &'a Code,

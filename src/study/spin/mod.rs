@@ -6,3 +6,4 @@ mod chips;
 pub mod pause;
 pub mod predict;
 pub mod replay;
+pub mod scan;

@@ -16,7 +16,7 @@ pub(in crate::cli) use pause::SpinPauseArgs;
 pub(in crate::cli) use predict::SpinPredictArgs;
 pub(in crate::cli) use processor::ProcessorArgs;
 pub(in crate::cli) use replay::SpinReplayArgs;
-pub(in crate::cli) use scan::SpinScanArgs;
+pub(in crate::cli) use scan::{SpinScanArgs, UnknownGap};
 
 /// `pinwise spin`
 #[derive(Debug, Args)]

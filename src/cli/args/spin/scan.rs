@@ -1,7 +1,43 @@
 //! Arguments of `pinwise spin scan`.
 
-use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::values::parse_duration;
 
 /// `pinwise spin scan`
 #[derive(Debug, Args)]
-pub struct SpinScanArgs {}
+#[command(after_help = "Examples:
+  pinwise spin scan /lib/x86_64-linux-gnu/libgomp.so.1
+  pinwise spin scan --cpu skylake-sp --cpu zen-4 ./server
+  pinwise spin scan --max-blind-gap 1us --unknown fail target/release/server")]
+pub struct SpinScanArgs {
+    /// Programs, libraries and object files (ELF, x86-64 or arm64).
+    #[arg(required = true, value_name = "BINARY")]
+    pub binaries: Vec<PathBuf>,
+    /// Tell gaps on this chip; may be given several times. Usual: broadwell,
+    /// skylake-sp, ice-lake-sp, meteor-lake-p and zen-4.
+    #[arg(long = "cpu", value_name = "CHIP")]
+    pub chips: Vec<String>,
+    /// Tell gaps on this machine, too: its PAUSE is measured.
+    #[arg(long)]
+    pub here: bool,
+    /// Exit with status 1 where a loop does not look for longer than this on one
+    /// of the chips.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub max_blind_gap: Option<Duration>,
+    /// What becomes of loops whose gap the code does not say.
+    #[arg(long, value_enum, default_value_t = UnknownGap::Pass, requires = "max_blind_gap")]
+    pub unknown: UnknownGap,
+}
+
+/// What becomes of loops whose gap the code does not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum UnknownGap {
+    /// They fail the limit.
+    Fail,
+    /// They pass, and are told.
+    Pass,
+}

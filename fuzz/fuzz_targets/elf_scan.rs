@@ -1,0 +1,31 @@
+//! ELF files: refused with a reason, or code no larger than the file, whose
+//! loops lie in it.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pinwise::code::{demangled, elf};
+use pinwise::spin::scan::scan;
+
+fuzz_target!(|bytes: &[u8]| {
+    let binary = match elf::read(bytes) {
+        Ok(binary) => binary,
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            return;
+        }
+    };
+    assert!(binary.sections.iter().all(|code| code.bytes.len() <= bytes.len()));
+    for function in &binary.functions {
+        demangled(&function.name);
+    }
+    // Sections may name the same bytes many times over; what is scanned then is
+    // no longer small.
+    let size: usize = binary.sections.iter().map(|code| code.bytes.len()).sum();
+    if size > 1 << 16 {
+        return;
+    }
+    for site in scan(&binary, "a.out").loops {
+        assert!(site.inner.hints > 0 && binary.code_at(site.inner.start).is_some());
+    }
+});

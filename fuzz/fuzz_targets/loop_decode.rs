@@ -1,0 +1,46 @@
+//! Machine code: the first byte tells the architecture, two more the address
+//! that is asked for. Every address has its instructions and loops, or none.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use pinwise::code::{Arch, Code, disassemble};
+use pinwise::spin::identify::{Evidence, identify};
+use pinwise::spin::loops::{begins_at, is_hint_function, loops_at};
+
+/// More than loops are looked for in.
+const LONGEST: usize = 12_000;
+
+fuzz_target!(|bytes: &[u8]| {
+    let [arch, low, high, bytes @ ..] = bytes else {
+        return;
+    };
+    let code = Code {
+        arch: if arch % 2 == 0 { Arch::X86_64 } else { Arch::Aarch64 },
+        // Some stretches lie at the end of all addresses.
+        start: if arch % 4 < 2 { 0x40_0000 } else { u64::MAX - 6_000 },
+        bytes: bytes[..bytes.len().min(LONGEST)].to_vec(),
+    };
+    let address = code
+        .start
+        .saturating_add(u64::from(u16::from_le_bytes([*low, *high])));
+    let nest = loops_at(&code, address);
+    for pair in nest.windows(2) {
+        assert!(pair[0].instructions < pair[1].instructions);
+    }
+    for found in &nest {
+        assert!(found.start <= address && address < found.end);
+        assert!(found.constants.is_sorted() && found.hinting.is_sorted());
+        identify(&Evidence {
+            found: Some(found),
+            symbols: &[],
+            module: None,
+            modules: &["libjvm.so"],
+        });
+    }
+    is_hint_function(&code, address);
+    begins_at(&code, address);
+    for one in disassemble(&code, code.start, code.end()) {
+        assert!(one.length > 0 && !one.text.is_empty());
+    }
+});

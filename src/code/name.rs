@@ -1,0 +1,46 @@
+//! Names of functions as their authors wrote them.
+
+/// Characters of a name that is read; longer ones are shown as they are.
+const LONGEST: usize = 4096;
+
+/// A symbol of Rust or C++ as it stands in the source, any other as it is.
+#[must_use]
+pub fn demangled(symbol: &str) -> String {
+    if symbol.len() > LONGEST {
+        return symbol.to_owned();
+    }
+    if let Ok(name) = rustc_demangle::try_demangle(symbol) {
+        return format!("{name:#}");
+    }
+    if !symbol.starts_with("_Z") {
+        return symbol.to_owned();
+    }
+    let parsed = cpp_demangle::Symbol::new(symbol).ok();
+    let name = parsed.and_then(|name| name.demangle().ok());
+    name.unwrap_or_else(|| symbol.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::demangled;
+
+    #[test]
+    fn names_are_those_of_the_source() {
+        let names = [
+            (
+                "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
+                "core::fmt::Write::write_fmt",
+            ),
+            (
+                "_ZN13ObjectMonitor7TrySpinEP6Thread",
+                "ObjectMonitor::TrySpin(Thread*)",
+            ),
+            ("main", "main"),
+            ("_Z!", "_Z!"),
+            ("", ""),
+        ];
+        for (symbol, name) in names {
+            assert_eq!(demangled(symbol), name);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The loops with spin-wait hints in binaries, as a record.
+
+use serde::{Deserialize, Serialize};
+
+/// Schema of [`SpinScan`].
+pub const SPIN_SCAN_SCHEMA: &str = "pinwise.spin-scan/1";
+
+/// Loops that hint, and for how long they do not look.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SpinScan {
+    /// [`SPIN_SCAN_SCHEMA`].
+    pub schema: String,
+    /// The files.
+    pub binaries: Vec<ScannedBinary>,
+    /// The chips that gaps are told for.
+    pub chips: Vec<ScanChip>,
+    /// The longest blind gap that passes, ns; `null` where none was asked for.
+    pub max_blind_gap_ns: Option<f64>,
+    /// `pass` or `fail`: what becomes of loops whose gap the code does not say.
+    pub unknown: String,
+    /// Did all loops pass? `null` where no limit was asked for.
+    pub passed: Option<bool>,
+    /// The loops, by file and address.
+    pub loops: Vec<ScannedLoop>,
+}
+
+/// A file that was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScannedBinary {
+    /// Its path as given.
+    pub path: String,
+    /// `x86_64` or `aarch64`.
+    pub arch: String,
+    /// Its build id.
+    pub build_id: Option<String>,
+    /// Bytes of code.
+    pub code_bytes: u64,
+    /// Spin-wait hints in it.
+    pub hints: u64,
+    /// Functions that only hint and return.
+    pub hint_functions: u64,
+    /// Hints in neither a loop nor such a function.
+    pub hints_outside_loops: u64,
+}
+
+/// A chip, or this machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScanChip {
+    /// Its id, or `here`.
+    pub id: String,
+    /// Binaries of this architecture run on it.
+    pub arch: String,
+    /// One hint, ns.
+    pub pause_ns: f64,
+    /// Where that is from.
+    pub source: String,
+}
+
+/// A loop with hints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScannedLoop {
+    /// The file, as an index into `binaries`.
+    pub binary: usize,
+    /// Address of its first instruction in the file, in hexadecimal digits.
+    pub address: String,
+    /// The function that holds it; `null` where the file does not name it.
+    pub function: Option<String>,
+    /// Bytes from the function's beginning.
+    pub offset: Option<u64>,
+    /// `polling`, `blind_delay`, `yielding` or `work`.
+    pub kind: String,
+    /// Hints of one turn.
+    pub hints_per_turn: u32,
+    /// Reads of memory that others may write, in one turn.
+    pub looks_per_turn: u32,
+    /// Of a blind delay, the loop around it that looks.
+    pub outer: Option<OuterLoop>,
+    /// Hints between two looks; `null` where that depends on what the code does
+    /// not say.
+    pub gap_hints: Option<u64>,
+    /// That as time on each chip that its binary runs on.
+    pub gaps: Vec<GapOnChip>,
+    /// Algorithms that it may be, surest first.
+    pub algorithms: Vec<MatchedAlgorithm>,
+    /// Does it fail the limit? `null` where none was asked for.
+    pub fails: Option<bool>,
+}
+
+/// A loop around a blind delay.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OuterLoop {
+    /// Address of its first instruction, in hexadecimal digits.
+    pub address: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its looks in one turn.
+    pub looks_per_turn: u32,
+}
+
+/// A blind gap on a chip.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GapOnChip {
+    /// The chip's id.
+    pub chip: String,
+    /// ns; `null` where the code does not say how many hints it is.
+    pub ns: Option<f64>,
+    /// Is that above the limit?
+    pub exceeds: bool,
+}
+
+/// An algorithm of the table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MatchedAlgorithm {
+    /// Its id.
+    pub id: String,
+    /// `certain`, `likely` or `possible`.
+    pub strength: String,
+    /// Why, as a sentence.
+    pub reason: String,
+}

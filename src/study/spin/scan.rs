@@ -1,0 +1,115 @@
+//! Loops of binaries held against chips and a limit.
+
+use crate::code::elf::Binary;
+use crate::record::{
+    GapOnChip, MatchedAlgorithm, OuterLoop, SPIN_SCAN_SCHEMA, ScanChip, ScannedBinary, ScannedLoop,
+    SpinScan,
+};
+use crate::spin::scan::{Scan, Site, scan};
+
+/// The longest blind gap that passes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limit {
+    /// The gap, ns.
+    pub max_blind_gap_ns: f64,
+    /// Do loops fail whose gap the code does not say?
+    pub unknown_fails: bool,
+}
+
+/// Scans binaries, each with its path.
+#[must_use]
+pub fn assemble(
+    binaries: &[(String, Binary)],
+    chips: Vec<ScanChip>,
+    limit: Option<Limit>,
+) -> SpinScan {
+    let mut files = Vec::new();
+    let mut loops = Vec::new();
+    for (index, (path, binary)) in binaries.iter().enumerate() {
+        let found = scan(binary, path);
+        let arch = binary.arch.name();
+        let sites = found.loops.iter();
+        loops.extend(sites.map(|site| told(index, site, &own_chips(arch, &chips), limit)));
+        files.push(file(path, binary, &found));
+    }
+    let passed = limit.map(|_| loops.iter().all(|one| one.fails != Some(true)));
+    SpinScan {
+        schema: SPIN_SCAN_SCHEMA.to_owned(),
+        binaries: files,
+        chips,
+        max_blind_gap_ns: limit.map(|limit| limit.max_blind_gap_ns),
+        unknown: if limit.is_some_and(|limit| limit.unknown_fails) {
+            "fail".to_owned()
+        } else {
+            "pass".to_owned()
+        },
+        passed,
+        loops,
+    }
+}
+
+/// The chips that a binary runs on.
+fn own_chips<'a>(arch: &str, chips: &'a [ScanChip]) -> Vec<&'a ScanChip> {
+    chips.iter().filter(|chip| chip.arch == arch).collect()
+}
+
+fn file(path: &str, binary: &Binary, found: &Scan) -> ScannedBinary {
+    let sizes = binary.sections.iter().map(|code| code.bytes.len() as u64);
+    ScannedBinary {
+        path: path.to_owned(),
+        arch: binary.arch.name().to_owned(),
+        build_id: binary.build_id.clone(),
+        code_bytes: sizes.sum(),
+        hints: found.hints,
+        hint_functions: found.hint_functions,
+        hints_outside_loops: found.hints_outside_loops,
+    }
+}
+
+fn told(binary: usize, site: &Site, chips: &[&ScanChip], limit: Option<Limit>) -> ScannedLoop {
+    let gaps: Vec<GapOnChip> = chips
+        .iter()
+        .map(|chip| {
+            let ns = site.gap.map(|hints| hints as f64 * chip.pause_ns);
+            let is_above = |limit: Limit| ns.is_some_and(|ns| ns > limit.max_blind_gap_ns);
+            GapOnChip {
+                chip: chip.id.clone(),
+                ns,
+                exceeds: limit.is_some_and(is_above),
+            }
+        })
+        .collect();
+    let is_unknown = site.gap.is_none() || chips.is_empty();
+    let fails = limit
+        .map(|limit| gaps.iter().any(|gap| gap.exceeds) || (limit.unknown_fails && is_unknown));
+    ScannedLoop {
+        binary,
+        address: hexadecimal(site.inner.start),
+        function: site.function.as_ref().map(|(name, _)| name.clone()),
+        offset: site.function.as_ref().map(|(_, offset)| *offset),
+        kind: site.inner.kind.name().to_owned(),
+        hints_per_turn: site.inner.hints,
+        looks_per_turn: site.inner.looks,
+        outer: site.outer.as_ref().map(|outer| OuterLoop {
+            address: hexadecimal(outer.start),
+            kind: outer.kind.name().to_owned(),
+            looks_per_turn: outer.looks,
+        }),
+        gap_hints: site.gap,
+        gaps,
+        algorithms: site
+            .candidates
+            .iter()
+            .map(|one| MatchedAlgorithm {
+                id: one.algorithm.to_owned(),
+                strength: one.strength.name().to_owned(),
+                reason: one.reason.clone(),
+            })
+            .collect(),
+        fails,
+    }
+}
+
+fn hexadecimal(address: u64) -> String {
+    format!("{address:#x}")
+}

@@ -1,0 +1,247 @@
+//! `pinwise spin scan`: loops that hint, found in files.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::support;
+
+/// An ELF file of a machine with one stretch of code, at 0x1000.
+fn elf(machine: u16, code: &[u8]) -> Vec<u8> {
+    let mut file = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let heads_at = 64 + code.len() as u64;
+    for half in [3u16, machine] {
+        file.extend(half.to_le_bytes());
+    }
+    file.extend(1u32.to_le_bytes());
+    for address in [0, 0, heads_at] {
+        file.extend(address.to_le_bytes());
+    }
+    file.extend(0u32.to_le_bytes());
+    // Sizes and counts: of the file's head, of segments, of sections;
+    // which of these has their names.
+    for half in [64u16, 0, 0, 64, 3, 2] {
+        file.extend(half.to_le_bytes());
+    }
+    file.extend(code);
+    file.extend([0; 64]);
+    // The section: no name, its contents in the file, allocated and executable.
+    for word in [0u32, 1] {
+        file.extend(word.to_le_bytes());
+    }
+    for long in [6u64, 0x1000, 64, code.len() as u64] {
+        file.extend(long.to_le_bytes());
+    }
+    file.extend([0; 24]);
+    // The names: the empty one.
+    for word in [0u32, 3] {
+        file.extend(word.to_le_bytes());
+    }
+    for long in [0u64, 0, heads_at, 1] {
+        file.extend(long.to_le_bytes());
+    }
+    file.extend([0; 24]);
+    file
+}
+
+/// A loop that looks and hints, and thirty hints between two looks.
+const WAITS: [u8; 40] = [
+    0x8b, 0x07, // 1000: mov eax, [rdi]
+    0x85, 0xc0, // 1002: test eax, eax
+    0x74, 0x04, // 1004: je 100a
+    0xf3, 0x90, // 1006: pause
+    0xeb, 0xf6, // 1008: jmp 1000
+    0xc3, 0x90, 0x90, 0x90, 0x90, 0x90, // 100a: ret
+    0xb9, 0x1e, 0x00, 0x00, 0x00, // 1010: mov ecx, 30
+    0xf3, 0x90, // 1015: pause
+    0xff, 0xc9, // 1017: dec ecx
+    0x75, 0xfa, // 1019: jne 1015
+    0x83, 0x3f, 0x00, // 101b: cmp dword [rdi], 0
+    0x74, 0xf0, // 101e: je 1010
+    0xc3, // 1020: ret
+    0xf3, 0x90, // 1021: pause
+    0xff, 0xce, // 1023: dec esi
+    0x75, 0xfa, // 1025: jne 1021
+    0xc3, // 1027: ret
+];
+
+fn in_folder(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = support::pinwise(&folder.join("store"));
+    command.args(["spin", "scan"]).args(arguments);
+    command.current_dir(folder).output().unwrap()
+}
+
+/// A folder with a file of that name.
+fn folder_with(name: &str, content: &[u8]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join(name), content).unwrap();
+    folder
+}
+
+#[test]
+fn loops_are_told_with_their_gaps() {
+    let folder = folder_with("waits", &elf(62, &WAITS));
+    let output = in_folder(folder.path(), &["waits"]);
+    let (text, errors) = support::texts(&output);
+    assert_eq!((output.status.code(), errors.as_str()), (Some(0), ""));
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn the_limit_names_loops_and_chips_and_sets_the_status() {
+    let folder = folder_with("waits", &elf(62, &WAITS));
+    let scan = |arguments: &[&str]| {
+        let output = in_folder(folder.path(), &[arguments, &["waits"]].concat());
+        let (text, _) = support::texts(&output);
+        // Where lines are broken does not matter.
+        let words: Vec<&str> = text.split_whitespace().collect();
+        (output.status.code(), words.join(" "))
+    };
+    let (status, text) = scan(&["--max-blind-gap", "1us"]);
+    assert_eq!(status, Some(1), "{text}");
+    let verdict = text.split("Failed:").nth(1).unwrap();
+    assert!(
+        verdict.contains("0x1015") && verdict.contains("skylake-sp"),
+        "{text}"
+    );
+    assert!(!verdict.contains("broadwell"), "{text}");
+    let (status, text) = scan(&["--max-blind-gap", "1us", "--cpu", "Broadwell"]);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("Of 1 loop nothing says"), "{text}");
+    let unknown = [
+        "--max-blind-gap",
+        "1us",
+        "--cpu",
+        "broadwell",
+        "--unknown",
+        "fail",
+    ];
+    let (status, text) = scan(&unknown);
+    assert_eq!(status, Some(1), "{text}");
+    assert!(text.contains("0x1021 (the code does not say)"), "{text}");
+}
+
+#[test]
+fn json_is_the_record() {
+    let folder = folder_with("waits", &elf(62, &WAITS));
+    let output = in_folder(
+        folder.path(),
+        &["--format", "json", "--cpu", "skylake-sp", "waits"],
+    );
+    let record: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(record["schema"], "pinwise.spin-scan/1");
+    assert!(record["passed"].is_null() && record["max_blind_gap_ns"].is_null());
+    let loops = record["loops"].as_array().unwrap();
+    let gaps: Vec<&serde_json::Value> = loops.iter().map(|one| &one["gap_hints"]).collect();
+    assert_eq!(
+        gaps,
+        [&serde_json::json!(1), &30.into(), &serde_json::Value::Null]
+    );
+    assert_eq!(loops[1]["outer"]["address"], "0x1010");
+    assert!(loops[2]["outer"].is_null() && loops[2]["gaps"][0]["ns"].is_null());
+    let pause_ns = record["chips"][0]["pause_ns"].as_f64().unwrap();
+    let gap_ns = loops[1]["gaps"][0]["ns"].as_f64().unwrap();
+    assert!((gap_ns / pause_ns - 30.0).abs() < 1e-9);
+}
+
+#[test]
+fn bad_input_is_one_line() {
+    let whole = elf(62, &WAITS);
+    let cases: [(&str, &[u8], &str); 6] = [
+        ("script", b"#!/bin/sh\n", "script: not an ELF file"),
+        ("empty", b"", "empty: the file is empty"),
+        (
+            "short",
+            &whole[..90],
+            "short: the ELF file is truncated or damaged",
+        ),
+        ("riscv", &elf(243, &WAITS), "riscv: an ELF file for RISC-V"),
+        (
+            "i386",
+            b"\x7fELF\x01\x01\x01",
+            "i386: an ELF file of 32 bits",
+        ),
+        ("void", &elf(62, &[])[..64], "void: "),
+    ];
+    for (name, content, words) in cases {
+        let folder = folder_with(name, content);
+        refused(&in_folder(folder.path(), &[name]), words);
+    }
+    let folder = folder_with("waits", &whole);
+    refused(&in_folder(folder.path(), &["."]), "it is a directory");
+    refused(
+        &in_folder(folder.path(), &["nowhere"]),
+        "nowhere: No such file",
+    );
+    refused(&in_folder(folder.path(), &["/dev/null"]), "no regular file");
+    let unknown = in_folder(folder.path(), &["--cpu", "skylake-sq", "waits"]);
+    refused(&unknown, "did you mean skylake-sp?");
+    refused(&in_folder(folder.path(), &[]), "BINARY");
+    refused(
+        &in_folder(folder.path(), &["--unknown", "fail", "waits"]),
+        "--max-blind-gap",
+    );
+}
+
+#[track_caller]
+fn refused(output: &Output, words: &str) {
+    let (text, errors) = support::texts(output);
+    assert_eq!(
+        (output.status.code(), text.as_str()),
+        (Some(2), ""),
+        "{errors}"
+    );
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+    assert!(errors.contains(words), "{errors}");
+}
+
+/// Functions of a compiled program, by name, with what their hints are.
+#[test]
+fn compiled_programs_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = support::root().join("tests/data/code/waits.c");
+    let compiled = Command::new("cc")
+        .args(["-O2", "-o", "waits"])
+        .arg(source)
+        .current_dir(folder.path())
+        .output();
+    let Some(compiled) = compiled.ok().filter(|output| output.status.success()) else {
+        support::skipped("compiled_programs_are_read", "no C compiler");
+        return;
+    };
+    drop(compiled);
+    if !cfg!(target_arch = "x86_64") {
+        support::skipped(
+            "compiled_programs_are_read",
+            "its names are held against x86",
+        );
+        return;
+    }
+    let output = in_folder(folder.path(), &["--format", "json", "--here", "waits"]);
+    let record: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let loops = record["loops"].as_array().unwrap();
+    let of = |name: &str| {
+        let found = loops.iter().find(|one| one["function"] == name);
+        let found = found.unwrap_or_else(|| panic!("{name} in {record:#}"));
+        (
+            found["kind"].as_str().unwrap().to_owned(),
+            found["gap_hints"].as_u64(),
+        )
+    };
+    assert_eq!(of("polling_flag"), ("polling".to_owned(), Some(1)));
+    assert_eq!(of("blind_countdown"), ("blind_delay".to_owned(), Some(250)));
+    assert_eq!(of("nested_thirty"), ("blind_delay".to_owned(), Some(30)));
+    assert_eq!(of("netfx_lock"), ("blind_delay".to_owned(), None));
+    let netfx = loops
+        .iter()
+        .find(|one| one["function"] == "netfx_lock")
+        .unwrap();
+    assert_eq!(netfx["algorithms"][0]["id"], "netfx_awarelock");
+    assert_eq!(netfx["algorithms"][0]["strength"], "likely");
+    let here = record["chips"].as_array().unwrap().last().unwrap();
+    assert_eq!(here["id"], "here");
+    assert!(here["pause_ns"].as_f64().is_some_and(|ns| ns > 0.0));
+}
