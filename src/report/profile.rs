@@ -151,6 +151,7 @@ pub(super) fn function_name(
     let tail = match (kind, module) {
         ("kernel", _) if name == "[kernel]" => String::new(),
         ("kernel", _) => " [kernel]".to_owned(),
+        (_, Some("[vdso]")) => " [vdso]".to_owned(),
         (_, Some(module)) if is_bare || file(module) != file(program) => {
             format!(" [{}]", shortened(&file(module), 14))
         }

@@ -4,7 +4,7 @@
 //! The rule is that of competitive spinning: who spins as long as it would cost
 //! to block, and blocks then, spends at most twice what the best choice in
 //! hindsight would (Karlin, Li, Manasse and Owicki, "Empirical studies of
-//! competitive spinning", SOSP 1991; bound of Karlin, Manasse, McGeoch and
+//! competitive spinning", SOSP 1991; bound of Karlin, Manasse, `McGeoch` and
 //! Owicki, SODA 1990). Nothing here measures or sets anything.
 
 use super::algorithm::{Case, Setting};

@@ -261,7 +261,7 @@ pub fn identify(evidence: &Evidence<'_>) -> Vec<Candidate> {
     all.extend(by_module(evidence));
     all.extend(by_run_time(evidence));
     all.extend(in_libc(evidence));
-    all.sort_by(|a, b| b.strength.cmp(&a.strength));
+    all.sort_by_key(|one| std::cmp::Reverse(one.strength));
     let mut kept: Vec<Candidate> = Vec::new();
     for candidate in all {
         if kept.iter().all(|one| one.algorithm != candidate.algorithm) {

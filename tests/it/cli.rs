@@ -20,6 +20,7 @@ mod history;
 mod recipes;
 mod refusals;
 mod reproduce;
+mod spin_tables;
 mod streams;
 mod topology;
 mod verdicts;

@@ -11,6 +11,7 @@ mod kernels;
 mod killed;
 mod measured;
 mod placed;
+mod spin_pause;
 mod stored;
 mod trace;
 #[cfg(feature = "bpf")]

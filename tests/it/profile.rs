@@ -158,7 +158,7 @@ fn functions_and_hints_of_a_program() {
     let folded = std::fs::read_to_string(stage.path("a.txt")).unwrap();
     let counts = folded.lines().map(|line| line.rsplit(' ').next().unwrap());
     let sum: u64 = counts.map(|count| count.parse::<u64>().unwrap()).sum();
-    assert_eq!(sum as f64, total, "{folded}");
+    assert_eq!(Some(sum), record["total"]["samples"].as_u64(), "{folded}");
     let drawing = std::fs::read_to_string(stage.path("a.svg")).unwrap();
     roxmltree::Document::parse(&drawing).unwrap();
     assert!(drawing.contains("spin_for"));
@@ -226,8 +226,14 @@ fn a_difference_finds_what_grew() {
     assert_eq!(largest["own"]["is_noise"], false, "{largest}");
     let ratio = number(&diff["waits"]["after_s"]) / number(&diff["waits"]["before_s"]);
     assert!((2.0..4.5).contains(&ratio), "{}", diff["waits"]);
-    let sentence = diff["sentences"][0].as_str().unwrap_or_default();
-    assert!(sentence.contains("more time in PAUSE"), "{diff}");
+    let is_known = |side: &str| !diff[side]["pause_ns"].is_null();
+    if is_known("before") && is_known("after") {
+        let sentence = diff["sentences"][0].as_str().unwrap_or_default();
+        assert!(sentence.contains("more time in PAUSE"), "{diff}");
+    } else {
+        let why = "PAUSE could not be measured";
+        skipped("a_difference_finds_what_grew, its sentence", why);
+    }
     let back = stage.json(&["profile", "diff", "last", "last~1"]);
     let change = |diff: &Value| number(&diff["total"]["delta_s"]);
     assert!((change(&diff) + change(&back)).abs() < 1e-9);
@@ -355,86 +361,67 @@ fn hostile_names_stay_text() {
 }
 
 #[test]
+fn help_fits_and_ends_with_examples() {
+    for command in [&["profile"][..], &["profile", "diff"]] {
+        let output = crate::support::run(&[command, &["--help"]].concat());
+        let (help, _) = texts(&output);
+        let (_, examples) = help.split_once("\nExamples:\n").expect("examples");
+        let mut examples = examples.lines().take_while(|line| !line.is_empty());
+        assert!(
+            examples.all(|line| line.starts_with("  pinwise profile")),
+            "{help}"
+        );
+        assert!(
+            help.lines().all(|line| line.chars().count() <= 80),
+            "{help}"
+        );
+    }
+}
+
+/// Arguments after `profile`, and words of the refusal; a bar divides them.
+const REFUSALS: [(&str, &str); 18] = [
+    ("", "-- COMMAND|--pid"),
+    ("--pid|0", "--pid 0"),
+    ("--hz|0|--|true", "--hz"),
+    ("--event|cycle|--|true", "--event|cycles"),
+    ("--units|0|--|true", "--units '0'|1200:request"),
+    ("--units|5:|--|true", "--units '5:'|name"),
+    ("--metric|wall|--|true", "--metric 'wall'|items higher"),
+    ("--metric|speed|--|true", "--metric|'speed'"),
+    ("--output|here|--|true", "--output 'here'|inherit"),
+    ("--place|nowhere|--|true", "--place|nowhere"),
+    (
+        "--flame-graph|none/a.svg|--|true",
+        "--flame-graph none/a.svg|folder",
+    ),
+    ("diff|last|last", "'last'|the store has no profile"),
+    ("diff|last~x|last", "'last~x'|last~1"),
+    ("diff|gone.json|last", "gone.json|no such file"),
+    ("diff|other.json|last", "other.json|pinwise.trace/1"),
+    ("diff|broken.json|last", "broken.json|damaged"),
+    ("diff|20991231-000000-0|last", "no record has the id"),
+    ("--machine|sim:core:2 pu:1|--|true", "simulated"),
+];
+
+#[test]
 fn bad_arguments_are_refused_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(
-        folder.path().join("other.json"),
-        "{\"schema\":\"pinwise.trace/1\"}",
-    )
-    .unwrap();
+    let other = "{\"schema\":\"pinwise.trace/1\"}";
+    std::fs::write(folder.path().join("other.json"), other).unwrap();
     std::fs::write(folder.path().join("broken.json"), "{\"schema\":").unwrap();
-    let refused = |arguments: &[&str], words: &[&str]| {
+    for (arguments, words) in REFUSALS {
+        let given = arguments.split('|').filter(|word| !word.is_empty());
         let output = pinwise(&folder.path().join("store.db"))
-            .args(arguments)
+            .arg("profile")
+            .args(given)
             .current_dir(folder.path())
             .output()
             .unwrap();
         let (out, err) = texts(&output);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {out}{err}");
-        assert_eq!(err.trim_end().lines().count(), 1, "{arguments:?}: {err}");
-        for word in words {
-            assert!(err.contains(word), "{arguments:?}: '{word}' not in: {err}");
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {out}{err}");
+        assert_eq!(err.trim_end().lines().count(), 1, "{arguments}: {err}");
+        for word in words.split('|') {
+            assert!(err.contains(word), "{arguments}: '{word}' not in: {err}");
         }
-    };
-    refused(&["profile"], &["-- COMMAND", "--pid"]);
-    refused(&["profile", "--pid", "0"], &["--pid 0"]);
-    refused(&["profile", "--hz", "0", "--", "true"], &["--hz"]);
-    refused(
-        &["profile", "--event", "cycle", "--", "true"],
-        &["--event", "cycles"],
-    );
-    refused(
-        &["profile", "--units", "0", "--", "true"],
-        &["--units '0'", "1200:request"],
-    );
-    refused(
-        &["profile", "--units", "5:", "--", "true"],
-        &["--units '5:'", "name"],
-    );
-    refused(
-        &["profile", "--metric", "wall", "--", "true"],
-        &["--metric 'wall'", "items higher"],
-    );
-    refused(
-        &["profile", "--metric", "speed", "--", "true"],
-        &["--metric", "'speed'"],
-    );
-    refused(
-        &["profile", "--output", "here", "--", "true"],
-        &["--output 'here'", "inherit"],
-    );
-    refused(
-        &["profile", "--place", "nowhere", "--", "true"],
-        &["--place", "nowhere"],
-    );
-    let file = ["profile", "--flame-graph", "none/a.svg", "--", "true"];
-    refused(&file, &["--flame-graph none/a.svg", "folder"]);
-    refused(
-        &["profile", "diff", "last", "last"],
-        &["'last'", "the store has no profile"],
-    );
-    refused(
-        &["profile", "diff", "last~x", "last"],
-        &["'last~x'", "last~1"],
-    );
-    refused(
-        &["profile", "diff", "gone.json", "last"],
-        &["gone.json", "no such file"],
-    );
-    refused(
-        &["profile", "diff", "other.json", "last"],
-        &["other.json", "pinwise.trace/1"],
-    );
-    refused(
-        &["profile", "diff", "broken.json", "last"],
-        &["broken.json", "damaged"],
-    );
-    refused(
-        &["profile", "diff", "20991231-000000-0", "last"],
-        &["no record has the id"],
-    );
-    refused(
-        &["profile", "--machine", "sim:core:2 pu:1", "--", "true"],
-        &["simulated"],
-    );
+    }
 }

@@ -32,7 +32,7 @@ pub(super) fn pause(
     let plan = Plan {
         cpus,
         time: args.time.unwrap_or(usual),
-        limits: args.check.then(|| Limits {
+        limits: args.check.then_some(Limits {
             total_ns: args.max_total.as_secs_f64() * 1e9,
             blind_gap_ns: args.max_blind_gap.as_secs_f64() * 1e9,
         }),

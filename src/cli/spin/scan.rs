@@ -17,7 +17,7 @@ use crate::record::ScanChip;
 use crate::report;
 use crate::spin::chips::{Chip, chip};
 use crate::stats::describe::quantile;
-use crate::study::spin::scan::{Limit, assemble};
+use crate::study::spin::scan::{Limit, Question, assemble};
 
 /// Chips that gaps are told for where none is named: before PAUSE became long,
 /// the server that made it known, two that shortened it, and the longest.
@@ -53,7 +53,11 @@ pub(super) fn scan(
         max_blind_gap_ns: gap.as_secs_f64() * 1e9,
         unknown_fails: args.unknown == UnknownGap::Fail,
     });
-    let record = assemble(&binaries, chips, limit);
+    let cpus = match args.cpus {
+        Some(cpus) => cpus as u64,
+        None => allowed_cpus(global)?,
+    };
+    let record = assemble(&binaries, chips, Question { cpus, limit });
     if terminal.is_json() {
         terminal.print_json(&record)?;
     } else {
@@ -63,6 +67,12 @@ pub(super) fn scan(
         Some(false) => Exit::GateFailed,
         _ => Exit::Done,
     })
+}
+
+/// CPUs that a program started here would count.
+fn allowed_cpus(global: &Global) -> anyhow::Result<u64> {
+    let (topology, _) = open_machine(global, 0, false)?.topology()?;
+    Ok(topology.allowed.len() as u64)
 }
 
 fn chips(args: &SpinScanArgs) -> anyhow::Result<Vec<ScanChip>> {

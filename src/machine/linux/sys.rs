@@ -116,6 +116,12 @@ pub(super) fn read_memory(pid: libc::pid_t, address: u64, buffer: &mut [u8]) -> 
     usize::try_from(length).ok().filter(|&length| length > 0)
 }
 
+/// Where the kernel put its code into this program; 0: nowhere.
+pub(super) fn vdso() -> u64 {
+    // SAFETY: getauxval has no preconditions.
+    unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) }
+}
+
 /// CPU time of the calling thread so far.
 pub(super) fn thread_cpu_time() -> Duration {
     clock(libc::CLOCK_THREAD_CPUTIME_ID)

@@ -14,6 +14,8 @@ pub struct SpinScan {
     pub binaries: Vec<ScannedBinary>,
     /// The chips that gaps are told for.
     pub chips: Vec<ScanChip>,
+    /// CPUs that programs were taken to count, where an algorithm goes by them.
+    pub cpus: u64,
     /// The longest blind gap that passes, ns; `null` where none was asked for.
     pub max_blind_gap_ns: Option<f64>,
     /// `pass` or `fail`: what becomes of loops whose gap the code does not say.
@@ -78,6 +80,9 @@ pub struct ScannedLoop {
     /// Hints between two looks; `null` where that depends on what the code does
     /// not say.
     pub gap_hints: Option<u64>,
+    /// What says how long it is blind: `code`, or the id of the algorithm that it
+    /// is known as; `null` where nothing does.
+    pub gap_from: Option<String>,
     /// That as time on each chip that its binary runs on.
     pub gaps: Vec<GapOnChip>,
     /// Algorithms that it may be, surest first.

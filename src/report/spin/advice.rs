@@ -45,7 +45,9 @@ fn advice(row: &AdviceRecord, palette: Palette) -> String {
     out += &format!("{}\n", paragraph("    ", "      ", &value));
     out += &format!("{}\n", paragraph("    ", "    ", &row.reasoning));
     if let Some(verify) = &row.verify {
-        out += &format!("    {}\n", palette.faint(&visible(verify)));
+        // Two lines that a shell takes as one: most are wider than a terminal.
+        let lines = visible(verify).replacen(" '", " \\\n      '", 1);
+        out += &format!("    {}\n", palette.faint(&lines));
     }
     out
 }

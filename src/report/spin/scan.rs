@@ -14,7 +14,7 @@ pub fn spin_scan(record: &SpinScan, palette: Palette) -> String {
         text += &paragraph("  ", "  ", &summary(record, index, loops.len()));
         text += "\n\n";
         for one in loops {
-            text += &told(one, palette);
+            text += &told(one, record.cpus, palette);
             text += "\n";
         }
     }
@@ -67,7 +67,7 @@ fn counted(many: u64, noun: &str) -> String {
     format!("{many} {noun}{ending}")
 }
 
-fn told(one: &ScannedLoop, palette: Palette) -> String {
+fn told(one: &ScannedLoop, cpus: u64, palette: Palette) -> String {
     let place = match (&one.function, one.offset) {
         (Some(name), Some(offset)) => format!("{}+{offset:#x}", shortened(name, 52)),
         _ => "no symbol".to_owned(),
@@ -79,7 +79,7 @@ fn told(one: &ScannedLoop, palette: Palette) -> String {
         palette.strong(&head)
     };
     let mut text = format!("{head}\n");
-    text += &paragraph("    ", "    ", &words(one));
+    text += &paragraph("    ", "    ", &words(one, cpus));
     text += "\n";
     if let Some(first) = one.algorithms.first() {
         let line = format!("{} ({}): {}", first.id, first.strength, first.reason);
@@ -90,7 +90,7 @@ fn told(one: &ScannedLoop, palette: Palette) -> String {
 }
 
 /// What it does, and for how long it does not look.
-fn words(one: &ScannedLoop) -> String {
+fn words(one: &ScannedLoop, cpus: u64) -> String {
     let does = match (one.kind.as_str(), &one.outer) {
         ("polling", _) => "Looks and hints".to_owned(),
         ("blind_delay", Some(outer)) => {
@@ -108,6 +108,12 @@ fn words(one: &ScannedLoop) -> String {
         _ => "between looks",
     };
     let Some(hints) = one.gap_hints else {
+        if let (Some(row), Some(range)) = (&one.gap_from, range(&one.gaps)) {
+            return format!(
+                "{does}; how often {between} the code does not say. As {row} with {}: {range}.",
+                counted(cpus, "CPU")
+            );
+        }
         return format!("{does}; how often {between} depends on what the code does not say.");
     };
     let mut text = format!("{does}: {} {between}", counted(hints, "hint"));

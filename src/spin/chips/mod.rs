@@ -11,9 +11,9 @@ mod others;
 use super::nearest_name;
 
 /// Where a clock was taken from that nobody measured.
-const ASSUMED: &str = "assumed: a round figure for its products";
+const ASSUMED: &str = "assumed, a round figure for its products";
 /// The clock at which 11 and 140 cycles give 19 and 246 ms.
-const REPORT: &str = "the clock that gives the totals of the third field report";
+const REPORT: &str = "of the third field report, whose totals it gives";
 
 /// How CPUID and `/proc/cpuinfo` name a chip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

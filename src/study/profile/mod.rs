@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use crate::machine::{Machine, Probe, Run, SampleOrder, Sampled, Subject};
+use crate::machine::{Machine, MachineError, Probe, Run, SampleOrder, Sampled, Subject};
 use crate::profile::{Bounds, Event, Profile, Samples};
 use crate::record::{
     PROFILE_SCHEMA, ProfileFigures, ProfilePause, ProfileRecord, ProfileRun, TraceSource,
@@ -21,8 +21,9 @@ use crate::study::compare::{figures_of, host_record};
 use crate::study::trace::{exit_of, last_words};
 use crate::workload::Metric;
 
-/// Time for measuring what a PAUSE takes, and batches that are enough.
-const PAUSE_TIME: Duration = Duration::from_millis(50);
+/// Time for measuring what a PAUSE takes, the second where the first gave
+/// nothing on a busy machine; and batches that are enough.
+const PAUSE_TIMES: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(500)];
 const PAUSE_BATCHES: usize = 200;
 
 /// What times are divided by.
@@ -104,7 +105,7 @@ pub struct Plan<'a> {
 /// fails ends the runs.
 ///
 /// # Errors
-/// [`MachineError`](crate::machine::MachineError), see [`Machine::sample`]; a
+/// [`MachineError`], see [`Machine::sample`]; a
 /// program that does not say how much it did.
 pub fn run(plan: &Plan<'_>, machine: &mut dyn Machine) -> anyhow::Result<ProfileRecord> {
     let order = SampleOrder {
@@ -120,28 +121,38 @@ pub fn run(plan: &Plan<'_>, machine: &mut dyn Machine) -> anyhow::Result<Profile
             break;
         }
     }
-    let pause = match plan.pause_cpu {
-        Some(cpu) => pause(machine, cpu)?,
+    // The profile is complete by now: no failure here may lose it.
+    let pause = match plan.pause_cpu.map(|cpu| pause(machine, cpu)) {
+        Some(Ok(pause)) => pause,
+        Some(Err(error)) => {
+            let note = format!("What a PAUSE takes was not measured: {error}.");
+            gathered.notes.push(note);
+            None
+        }
         None => None,
     };
     let (topology, _) = machine.topology()?;
     gathered.record(plan, host_record(machine, &topology), pause)
 }
 
-/// What a PAUSE takes on a CPU now.
-fn pause(machine: &mut dyn Machine, cpu: usize) -> anyhow::Result<Option<ProfilePause>> {
-    let batches = machine.probe(&[Probe::Pause { cpu }], PAUSE_BATCHES, PAUSE_TIME)?;
-    let values = batches.into_iter().next().map(|batches| batches.values);
-    let values = values.filter(|values| !values.is_empty());
-    Ok(values.map(|values| {
-        let interval = median_interval(&values, 0.95);
-        ProfilePause {
-            cpu,
-            ns: quantile(&values, 0.5),
-            low_ns: interval.map(|(low, _)| low),
-            high_ns: interval.map(|(_, high)| high),
+/// What a PAUSE takes on a CPU now; `None` where the CPU was taken by others all
+/// the time.
+fn pause(machine: &mut dyn Machine, cpu: usize) -> Result<Option<ProfilePause>, MachineError> {
+    for limit in PAUSE_TIMES {
+        let batches = machine.probe(&[Probe::Pause { cpu }], PAUSE_BATCHES, limit)?;
+        let values = batches.into_iter().next().map(|batches| batches.values);
+        let values = values.unwrap_or_default();
+        if !values.is_empty() {
+            let interval = median_interval(&values, 0.95);
+            return Ok(Some(ProfilePause {
+                cpu,
+                ns: quantile(&values, 0.5),
+                low_ns: interval.map(|(low, _)| low),
+                high_ns: interval.map(|(_, high)| high),
+            }));
         }
-    }))
+    }
+    Ok(None)
 }
 
 /// What was sampled so far.

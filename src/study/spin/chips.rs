@@ -114,7 +114,7 @@ fn sentence(
         ""
     };
     let Some(chip) = chip else {
-        return format!("No known chip is {name}: trust the measurement.");
+        return format!("Not among the known chips ({name}): trust the measurement.");
     };
     let (low, high) = chip.pause_cycles;
     let published = if high - low < 0.05 * low {
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     fn standing_of(identity: Identity, cycles: &[f64]) -> Vec<ChipRecord> {
-        let mut topology = "core:2 pu:1".parse::<Topology>().unwrap();
+        let mut topology = Topology::from_synthetic("core:2 pu:1").unwrap();
         topology.identity = identity;
         let cpus: Vec<CpuPauseRecord> = cycles
             .iter()

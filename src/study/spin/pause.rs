@@ -29,8 +29,8 @@ const LEAST_ROUNDS: usize = 5;
 /// More rounds make no estimate better: levels last for seconds.
 const MOST_ROUNDS: usize = 400;
 /// Levels of cycles differ by this factor at least. Batches of one level
-/// scatter by 1 %; the levels seen differed by 12 %.
-const APART: f64 = 1.05;
+/// scatter by 0.1 to 1 %; the levels seen differed by 5 and by 12 %.
+const APART: f64 = 1.03;
 /// Where there are no cycles, times differ with the clock, too.
 const APART_NS: f64 = 1.25;
 const CONFIDENCE: f64 = 0.95;
@@ -206,7 +206,8 @@ impl Course {
             };
             let mut figures = Figures::default();
             for _ in 0..LEAST_ROUNDS {
-                let answers = machine.probe(&[probe.clone()], BATCHES, LONGEST_ROUND)?;
+                let answers =
+                    machine.probe(std::slice::from_ref(&probe), BATCHES, LONGEST_ROUND)?;
                 figures.add(answers.into_iter().next());
                 if figures.unavailable.is_some() {
                     break;
@@ -287,6 +288,25 @@ fn levels(cycles: &[f64], ns: &[f64], ghz: Option<f64>) -> Vec<LevelRecord> {
     }
 }
 
+/// Batches that scatter by more than [`APART`] without falling into two levels.
+fn unsteady(course: &Course) -> Option<String> {
+    let figures = if course.counted.all.is_empty() {
+        &course.cycles.all
+    } else {
+        &course.counted.all
+    };
+    if figures.is_empty() || two_levels(figures, APART).is_some() {
+        return None;
+    }
+    let (low, high) = (quantile(figures, 0.1), quantile(figures, 0.9));
+    (high > APART * low).then(|| {
+        format!(
+            "CPU {}: cycles go from {low:.1} to {high:.1} (10th to 90th percentile) without two clear levels: unsteady.",
+            course.cpu
+        )
+    })
+}
+
 fn notes(courses: &[Course]) -> Vec<String> {
     let mut notes = Vec::new();
     for course in courses {
@@ -300,6 +320,8 @@ fn notes(courses: &[Course]) -> Vec<String> {
             let why = course.cycles.unavailable.clone();
             let why = why.unwrap_or_else(|| "no undisturbed batch.".to_owned());
             notes.push(format!("CPU {}, cycles: {why}", course.cpu));
+        } else {
+            notes.extend(unsteady(course));
         }
     }
     notes

@@ -5,7 +5,20 @@ use crate::record::{
     GapOnChip, MatchedAlgorithm, OuterLoop, SPIN_SCAN_SCHEMA, ScanChip, ScannedBinary, ScannedLoop,
     SpinScan,
 };
+use crate::spin::algorithm::{Algorithm, Case, Setting};
+use crate::spin::identify::Strength;
 use crate::spin::scan::{Scan, Site, scan};
+use crate::spin::table::algorithm;
+
+/// What is asked of binaries.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Question {
+    /// CPUs that the program would count: where the code does not say how long
+    /// a loop is blind, the algorithm that it is known as does.
+    pub cpus: u64,
+    /// A limit, where one was asked for.
+    pub limit: Option<Limit>,
+}
 
 /// The longest blind gap that passes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,15 +34,16 @@ pub struct Limit {
 pub fn assemble(
     binaries: &[(String, Binary)],
     chips: Vec<ScanChip>,
-    limit: Option<Limit>,
+    question: Question,
 ) -> SpinScan {
+    let limit = question.limit;
     let mut files = Vec::new();
     let mut loops = Vec::new();
     for (index, (path, binary)) in binaries.iter().enumerate() {
         let found = scan(binary, path);
         let arch = binary.arch.name();
         let sites = found.loops.iter();
-        loops.extend(sites.map(|site| told(index, site, &own_chips(arch, &chips), limit)));
+        loops.extend(sites.map(|site| told(index, site, &own_chips(arch, &chips), question)));
         files.push(file(path, binary, &found));
     }
     let passed = limit.map(|_| loops.iter().all(|one| one.fails != Some(true)));
@@ -37,6 +51,7 @@ pub fn assemble(
         schema: SPIN_SCAN_SCHEMA.to_owned(),
         binaries: files,
         chips,
+        cpus: question.cpus,
         max_blind_gap_ns: limit.map(|limit| limit.max_blind_gap_ns),
         unknown: if limit.is_some_and(|limit| limit.unknown_fails) {
             "fail".to_owned()
@@ -66,11 +81,15 @@ fn file(path: &str, binary: &Binary, found: &Scan) -> ScannedBinary {
     }
 }
 
-fn told(binary: usize, site: &Site, chips: &[&ScanChip], limit: Option<Limit>) -> ScannedLoop {
+fn told(binary: usize, site: &Site, chips: &[&ScanChip], question: Question) -> ScannedLoop {
+    let limit = question.limit;
+    let known = known_algorithm(site);
     let gaps: Vec<GapOnChip> = chips
         .iter()
         .map(|chip| {
-            let ns = site.gap.map(|hints| hints as f64 * chip.pause_ns);
+            let by_table = || gap_of(known?, question.cpus, chip.pause_ns);
+            let hints = site.gap.or_else(by_table);
+            let ns = hints.map(|hints| hints as f64 * chip.pause_ns);
             let is_above = |limit: Limit| ns.is_some_and(|ns| ns > limit.max_blind_gap_ns);
             GapOnChip {
                 chip: chip.id.clone(),
@@ -79,9 +98,14 @@ fn told(binary: usize, site: &Site, chips: &[&ScanChip], limit: Option<Limit>) -
             }
         })
         .collect();
-    let is_unknown = site.gap.is_none() || chips.is_empty();
+    let is_unknown = gaps.iter().all(|gap| gap.ns.is_none());
     let fails = limit
         .map(|limit| gaps.iter().any(|gap| gap.exceeds) || (limit.unknown_fails && is_unknown));
+    let gap_from = match (site.gap, is_unknown) {
+        (Some(_), _) => Some("code".to_owned()),
+        (None, false) => known.map(|row| row.id.to_owned()),
+        (None, true) => None,
+    };
     ScannedLoop {
         binary,
         address: hexadecimal(site.inner.start),
@@ -96,6 +120,7 @@ fn told(binary: usize, site: &Site, chips: &[&ScanChip], limit: Option<Limit>) -
             looks_per_turn: outer.looks,
         }),
         gap_hints: site.gap,
+        gap_from,
         gaps,
         algorithms: site
             .candidates
@@ -108,6 +133,19 @@ fn told(binary: usize, site: &Site, chips: &[&ScanChip], limit: Option<Limit>) -
             .collect(),
         fails,
     }
+}
+
+/// The algorithm that a loop is known as, if more than its shape says so.
+fn known_algorithm(site: &Site) -> Option<&'static Algorithm> {
+    let first = site.candidates.first()?;
+    let is_sure = first.strength >= Strength::Likely;
+    is_sure.then(|| algorithm(first.algorithm).ok()).flatten()
+}
+
+/// Most hints between two looks of an algorithm.
+fn gap_of(row: &Algorithm, cpus: u64, hint_ns: f64) -> Option<u64> {
+    let wait = row.wait(&Setting { cpus, hint_ns }, Case::Longest)?;
+    Some(wait.blind_gap_hints())
 }
 
 fn hexadecimal(address: u64) -> String {

@@ -1,8 +1,9 @@
 //! pinwise and its peers, measured side by side in one run; the tables go to
 //! `docs/benchmarks.md`.
 //!
-//! Each benchmark writes its section to `target/bench/NAME.md`; the document is
-//! made of all sections there are, so that one can be measured again alone.
+//! Each benchmark writes its section to `target/bench/NAME.md`; those that were
+//! not measured stay in the document as they were, so that one can be measured
+//! again alone.
 
 mod aa;
 mod build;
@@ -98,17 +99,33 @@ pub(crate) fn run(names: &[&str]) -> Result<()> {
     assemble(&sections)
 }
 
+/// Writes the page. A section that was not measured again stays as it stands
+/// there.
 fn assemble(sections: &Path) -> Result<()> {
+    let page = root().join("docs/benchmarks.md");
+    let before = std::fs::read_to_string(&page).unwrap_or_default();
     let mut document = INTRODUCTION.to_owned();
     for (name, _) in BENCHMARKS {
-        if let Ok(text) = std::fs::read_to_string(sections.join(format!("{name}.md"))) {
-            document.push('\n');
-            document.push_str(&text);
+        let measured = std::fs::read_to_string(sections.join(format!("{name}.md")));
+        if let Some(text) = measured.ok().or_else(|| section(&before, name)) {
+            document += &format!("\n{}\n\n{}\n", mark(name), text.trim());
         }
     }
-    std::fs::write(root().join("docs/benchmarks.md"), document)?;
+    std::fs::write(page, document)?;
     eprintln!("xtask: wrote docs/benchmarks.md");
     Ok(())
+}
+
+/// What stands before a section, invisible on the page.
+fn mark(name: &str) -> String {
+    format!("<!-- {name} -->")
+}
+
+/// A section of the page.
+fn section(page: &str, name: &str) -> Option<String> {
+    let (_, after) = page.split_once(&mark(name))?;
+    let end = after.find("\n<!-- ").unwrap_or(after.len());
+    Some(after[..end].to_owned())
 }
 
 /// On what, and when.

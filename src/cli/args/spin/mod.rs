@@ -38,7 +38,7 @@ pub enum SpinAction {
     /// Predict how long known algorithms spin, here or on another chip
     Predict(SpinPredictArgs),
     /// Run an algorithm for real and hold it against its prediction
-    Replay(SpinReplayArgs),
+    Replay(Box<SpinReplayArgs>),
     /// Find out whether a program spins, where, and by which algorithm
     Attach(SpinAttachArgs),
     /// Suggest values for the spin settings of known runtimes

@@ -11,8 +11,8 @@ use crate::cli::values::{parse_duration, parse_whole};
 #[command(after_help = "Examples:
   pinwise spin pause
   pinwise spin pause --check
-  pinwise spin pause --cpus 0,8 --for 10s
-  pinwise --machine sim:field-reports/long-pause.toml spin pause --check
+  pinwise spin pause --cpus 0 --for 10s
+  pinwise spin pause --check --max-blind-gap 500us
 
 With --check the status is 0 where no known algorithm would wait too long, and 1
 where one would, or where PAUSE could not be measured.")]

@@ -18,9 +18,9 @@ pub struct ProcessorArgs {
     )]
     pub pause_cycles: Option<f64>,
     /// A PAUSE in nanoseconds
-    #[arg(long, value_name = "NS")]
+    #[arg(long, value_name = "NS", allow_negative_numbers = true)]
     pub pause_ns: Option<f64>,
     /// The core's clock, instead of the typical or the measured one
-    #[arg(long, value_name = "GHZ")]
+    #[arg(long, value_name = "GHZ", allow_negative_numbers = true)]
     pub ghz: Option<f64>,
 }

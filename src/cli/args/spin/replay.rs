@@ -60,7 +60,7 @@ pub struct SpinReplayArgs {
     /// Numbers of threads that contend, such as 2,8 [default: 1, 2 and 4 per CPU]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_count)]
     pub threads: Vec<usize>,
-    /// Run at real-time priority, so that other programs disturb less (needs CAP_SYS_NICE)
+    /// Run at real-time priority, so that other programs disturb less (needs `CAP_SYS_NICE`)
     #[arg(long)]
     pub realtime: bool,
     /// Seed of a simulated machine [default: random]

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::values::parse_duration;
+use crate::cli::values::{parse_count, parse_duration};
 
 /// `pinwise spin scan`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   pinwise spin scan /lib/x86_64-linux-gnu/libgomp.so.1
-  pinwise spin scan --cpu skylake-sp --cpu zen-4 ./server
+  pinwise spin scan --cpu skylake-sp --cpus 48 ./server
   pinwise spin scan --max-blind-gap 1us --unknown fail target/release/server")]
 pub struct SpinScanArgs {
     /// Programs, libraries and object files (ELF, x86-64 or arm64).
@@ -24,6 +24,10 @@ pub struct SpinScanArgs {
     /// Tell gaps on this machine, too: its PAUSE is measured.
     #[arg(long)]
     pub here: bool,
+    /// CPUs that the program would count, for algorithms that go by them. Usual:
+    /// those of this machine.
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    pub cpus: Option<usize>,
     /// Exit with status 1 where a loop does not look for longer than this on one
     /// of the chips.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]

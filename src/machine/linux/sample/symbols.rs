@@ -9,12 +9,18 @@ use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use blazesym::{MaybeDefault, Pid};
 use object::{Object, ObjectSegment, ReadCache};
 
+use super::super::sys;
 use super::pages::open;
+use crate::code::demangled;
 use crate::profile::{Samples, Symbol};
+
+/// What stands for a path where the kernel brought the code.
+const VDSO: &str = "[vdso]";
 
 /// Names frames; `offsets` are those of frames in their files.
 pub(super) fn name(samples: &mut Samples, offsets: &[Option<u64>]) {
-    let symbolizer = Symbolizer::new();
+    // Names that were not mangled must stay as they are: `a` is no `signed char`.
+    let symbolizer = Symbolizer::builder().enable_demangling(false).build();
     let exact = executed(samples);
     let mut groups: BTreeMap<Group, Vec<usize>> = BTreeMap::new();
     for index in 0..samples.frames.len() {
@@ -27,9 +33,11 @@ pub(super) fn name(samples: &mut Samples, offsets: &[Option<u64>]) {
         let addresses: Vec<u64> = frames
             .iter()
             .map(|&frame| {
+                let offset = offsets[frame].unwrap_or(0);
                 let address = match group {
-                    Group::File(..) => offsets[frame].unwrap_or(0),
-                    _ => samples.frames[frame].address,
+                    Group::File(..) => offset,
+                    Group::Vdso => sys::vdso().saturating_add(offset),
+                    Group::Kernel | Group::Made(_) => samples.frames[frame].address,
                 };
                 address.saturating_sub(back(frame))
             })
@@ -67,6 +75,8 @@ enum Group {
     Kernel,
     /// A file, as one of the processes that have it mapped sees it.
     File(usize, i32),
+    /// The kernel's code in every program, pinwise among them.
+    Vdso,
     /// Code of no file, in a process.
     Made(i32),
 }
@@ -78,6 +88,9 @@ impl Group {
             return Some(Self::Kernel);
         }
         let module = frame.module?;
+        if samples.modules[module].path == VDSO && offset.is_some() {
+            return Some(Self::Vdso);
+        }
         let is_file = samples.modules[module].path.starts_with('/')
             && !samples.modules[module].path.starts_with("//");
         if is_file && offset.is_some() {
@@ -103,6 +116,11 @@ impl Group {
             Self::File(module, pid) => {
                 let path = seen_by(pid, &samples.modules[module].path);
                 (Source::from(Elf::new(path)), Input::FileOffset(addresses))
+            }
+            Self::Vdso => {
+                let mut process = Process::new(Pid::Slf);
+                process.map_files = false;
+                (Source::from(process), Input::AbsAddr(addresses))
             }
             Self::Made(pid) => {
                 let Ok(number) = u32::try_from(pid) else {
@@ -133,7 +151,7 @@ fn symbol(found: Symbolized<'_>) -> Option<Symbol> {
         }
     });
     Some(Symbol {
-        name: found.name.into_owned(),
+        name: demangled(&found.name),
         offset: found.offset as u64,
         source,
     })

@@ -1,0 +1,62 @@
+//! PAUSE on the real host. Nothing is asserted of its absolute cost but that a
+//! CPU could have it.
+
+use crate::support::{run, skipped, texts};
+
+/// The record of a line, unless another pinwise measures the machine all the
+/// while: probes are made one at a time.
+fn measured(test: &str, arguments: &[&str]) -> Option<serde_json::Value> {
+    let output = run(&[&["--format", "json", "spin"], arguments].concat());
+    let (out, err) = texts(&output);
+    if err.contains("another pinwise") {
+        skipped(test, err.trim());
+        return None;
+    }
+    assert!(output.status.success(), "{arguments:?}: {err}");
+    Some(serde_json::from_str(&out).unwrap())
+}
+
+#[test]
+fn every_cpu_has_a_cost_and_cycles_that_belong_together() {
+    let Some(record) = measured("spin_pause", &["pause", "--for", "200ms"]) else {
+        return;
+    };
+    let cpus = record["cpus"].as_array().unwrap();
+    if cpus.is_empty() {
+        skipped("spin_pause", "no CPU had an undisturbed batch");
+        return;
+    }
+    for cpu in cpus {
+        let pause_ns = cpu["pause_ns"].as_f64().unwrap();
+        assert!((0.05..1000.0).contains(&pause_ns), "{cpu}");
+        let (low, high) = (cpu["pause_ns_low"].as_f64(), cpu["pause_ns_high"].as_f64());
+        assert!(low.is_none_or(|low| low <= pause_ns), "{cpu}");
+        assert!(high.is_none_or(|high| high >= pause_ns), "{cpu}");
+        let Some(cycles) = cpu["pause_cycles"].as_f64() else {
+            assert!(cpu["method"].is_null());
+            continue;
+        };
+        assert!((0.2..1000.0).contains(&cycles), "{cpu}");
+        // Measured apart, on a machine whose clock may change in between.
+        let ghz = cpu["ghz"].as_f64().unwrap();
+        let ratio = cycles / (pause_ns * ghz);
+        assert!((0.4..2.5).contains(&ratio), "{cpu}");
+        match cpu["counted_cycles"].as_f64() {
+            None => assert!(record["counter_unavailable"].is_string(), "{record}"),
+            Some(counted) => {
+                let chain = cpu["chain_cycles"].as_f64().unwrap();
+                assert!((0.5..2.0).contains(&(counted / chain)), "{cpu}");
+            }
+        }
+    }
+    assert!(!record["chips"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn another_chip_s_advice_needs_only_wake_ups_from_here() {
+    let Some(record) = measured("spin_advise", &["advise", "--pause-ns", "43"]) else {
+        return;
+    };
+    assert!(record["budget_ns"].as_f64().unwrap() > 0.0);
+    assert!(record["budget_pauses"].as_u64().unwrap() >= 1);
+}
