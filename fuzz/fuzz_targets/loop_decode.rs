@@ -16,9 +16,17 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let code = Code {
-        arch: if arch % 2 == 0 { Arch::X86_64 } else { Arch::Aarch64 },
+        arch: if arch % 2 == 0 {
+            Arch::X86_64
+        } else {
+            Arch::Aarch64
+        },
         // Some stretches lie at the end of all addresses.
-        start: if arch % 4 < 2 { 0x40_0000 } else { u64::MAX - 6_000 },
+        start: if arch % 4 < 2 {
+            0x40_0000
+        } else {
+            u64::MAX - 6_000
+        },
         bytes: bytes[..bytes.len().min(LONGEST)].to_vec(),
     };
     let address = code
@@ -31,15 +39,15 @@ fuzz_target!(|bytes: &[u8]| {
     for found in &nest {
         assert!(found.start <= address && address < found.end);
         assert!(found.constants.is_sorted() && found.hinting.is_sorted());
-        identify(&Evidence {
+        let _ = identify(&Evidence {
             found: Some(found),
             symbols: &[],
             module: None,
             modules: &["libjvm.so"],
         });
     }
-    is_hint_function(&code, address);
-    begins_at(&code, address);
+    let _ = is_hint_function(&code, address);
+    let _ = begins_at(&code, address);
     for one in disassemble(&code, code.start, code.end()) {
         assert!(one.length > 0 && !one.text.is_empty());
     }

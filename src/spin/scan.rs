@@ -169,7 +169,7 @@ fn starts(code: &Code, from: u64, to: u64) -> BTreeSet<u64> {
     let mut at = from;
     while at < to.min(code.end()) {
         found.insert(at);
-        at += length_at(code, at).unwrap_or(1) as u64;
+        at = at.saturating_add(length_at(code, at).unwrap_or(1) as u64);
     }
     found
 }
@@ -284,6 +284,14 @@ mod tests {
         assert_eq!(delay.gap, Some(30));
         assert!(delay.outer.as_ref().is_some_and(|outer| outer.looks == 1));
         assert_eq!(delay.function, Some(("delay::run()".to_owned(), 5)));
+    }
+
+    /// A damaged file may say that its code ends where addresses do.
+    #[test]
+    fn code_at_the_end_of_all_addresses_is_scanned() {
+        let mut binary = binary(&BYTES, &[(u64::MAX - 20, u64::MAX, "last")]);
+        binary.sections[0].start = u64::MAX - 30;
+        assert!(scan(&binary, "a.out").hints <= 3);
     }
 
     #[test]

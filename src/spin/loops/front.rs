@@ -42,7 +42,7 @@ pub(super) fn begins_at(code: &Code, address: u64) -> bool {
             let Some(length) = length_at(code, at) else {
                 break;
             };
-            at += length as u64;
+            at = at.saturating_add(length as u64);
         }
         lands += u32::from(at == address);
         passes += u32::from(at > address);
@@ -58,7 +58,7 @@ fn agreed(code: &Code, address: u64) -> Vec<u64> {
     let mut end = address;
     while found.len() < MOST {
         let before = votes.range(..end).rev();
-        let ending = before.filter(|(start, vote)| *start + vote.length == end);
+        let ending = before.filter(|(start, vote)| start.saturating_add(vote.length) == end);
         // They come backwards; of equals the last is taken, the longest.
         let Some((start, _)) = ending.max_by_key(|(_, vote)| vote.count) else {
             break;
@@ -90,7 +90,7 @@ fn votes(code: &Code, address: u64) -> BTreeMap<u64, Vote> {
                 break;
             };
             run.push((at, length as u64));
-            at += length as u64;
+            at = at.saturating_add(length as u64);
         }
         if at == address {
             for &(start, length) in &run {

@@ -280,12 +280,40 @@ fn levels(cycles: &[f64], ns: &[f64], ghz: Option<f64>) -> Vec<LevelRecord> {
         };
         shares.into_iter().map(record).collect()
     };
-    match (ghz, two_levels(cycles, APART)) {
+    match (ghz, levels_of_cycles(cycles)) {
         (Some(ghz), Some(modes)) => two(modes, &|cycles| (cycles / ghz, Some(cycles))),
         _ => two_levels(ns, APART_NS).map_or_else(Vec::new, |modes| {
             two(modes, &|ns| (ns, ghz.map(|g| g * ns)))
         }),
     }
+}
+
+/// Two clusters; or one sharp level, and what is above it without being one: so
+/// batches look while another guest comes and goes on the sibling.
+fn levels_of_cycles(cycles: &[f64]) -> Option<Modes> {
+    two_levels(cycles, APART).or_else(|| above_a_sharp_level(cycles))
+}
+
+fn above_a_sharp_level(cycles: &[f64]) -> Option<Modes> {
+    /// The lowest batches of a sharp level are this close together …
+    const SHARP: f64 = 1.002;
+    /// … and all of it is within this of its lower end.
+    const WIDTH: f64 = 1.015;
+    const LEAST_SHARE: f64 = 0.1;
+    let edge = quantile(cycles, 0.05);
+    if cycles.is_empty() || edge > SHARP * quantile(cycles, 0.01) {
+        return None;
+    }
+    let (level, above): (Vec<f64>, Vec<f64>) =
+        cycles.iter().partition(|cycles| **cycles <= WIDTH * edge);
+    let share = level.len() as f64 / cycles.len() as f64;
+    let (low_ns, high_ns) = (quantile(&level, 0.5), quantile(&above, 0.5));
+    let is_apart = high_ns >= APART * low_ns;
+    (is_apart && (LEAST_SHARE..=1.0 - LEAST_SHARE).contains(&share)).then_some(Modes {
+        low_ns,
+        high_ns,
+        low_share: share,
+    })
 }
 
 /// Batches that scatter by more than [`APART`] without falling into two levels.
@@ -295,7 +323,7 @@ fn unsteady(course: &Course) -> Option<String> {
     } else {
         &course.counted.all
     };
-    if figures.is_empty() || two_levels(figures, APART).is_some() {
+    if figures.is_empty() || levels_of_cycles(figures).is_some() {
         return None;
     }
     let (low, high) = (quantile(figures, 0.1), quantile(figures, 0.9));
@@ -450,6 +478,24 @@ mod tests {
         assert!((low.pause_cycles.unwrap() - 77.0).abs() < 1.0, "{low:?}");
         assert!((high.pause_ns - 31.0).abs() < 0.5, "{high:?}");
         assert!((low.share - 0.6).abs() < 0.1, "{low:?}");
+    }
+
+    #[test]
+    fn what_lies_above_a_sharp_level_is_the_other_one() {
+        // 60 % within 0.1 % of 90 cycles, the rest anywhere from 91.5 to 96.
+        let sharp = (0..600).map(|i| 90.0 + 0.0001 * f64::from(i));
+        let diffuse = (0..400).map(|i| 91.5 + 4.5 * f64::from(i) / 400.0);
+        let both: Vec<f64> = sharp.chain(diffuse).collect();
+        let modes = levels_of_cycles(&both).unwrap();
+        assert!((modes.low_share - 0.6).abs() < 0.02, "{modes:?}");
+        assert!((modes.high_ns - 93.75).abs() < 0.2, "{modes:?}");
+        // One level with noise to both sides, and one with stray batches.
+        let wide: Vec<f64> = (0..1000).map(|i| 85.0 + 0.01 * f64::from(i)).collect();
+        assert_eq!(levels_of_cycles(&wide), None);
+        let mut stray = vec![90.0; 950];
+        stray.extend((0..50).map(|i| 91.5 + 0.1 * f64::from(i)));
+        assert_eq!(levels_of_cycles(&stray), None);
+        assert_eq!(levels_of_cycles(&[]), None);
     }
 
     #[test]

@@ -39,9 +39,9 @@ mod kind {
 const MISC_EXEC: u16 = 1 << 13;
 /// Numbers from here on in a call chain are no addresses but say what follows
 /// (`enum perf_callchain_context`).
-const CONTEXTS: u64 = -4095i64 as u64;
-const CONTEXT_KERNEL: u64 = -128i64 as u64;
-const CONTEXT_USER: u64 = -512i64 as u64;
+const CONTEXTS: u64 = (-4095i64).cast_unsigned();
+const CONTEXT_KERNEL: u64 = (-128i64).cast_unsigned();
+const CONTEXT_USER: u64 = (-512i64).cast_unsigned();
 
 /// Bytes of the header that every record begins with.
 const HEADER: usize = 8;

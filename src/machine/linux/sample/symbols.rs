@@ -23,8 +23,8 @@ pub(super) fn name(samples: &mut Samples, offsets: &[Option<u64>]) {
     let symbolizer = Symbolizer::builder().enable_demangling(false).build();
     let exact = executed(samples);
     let mut groups: BTreeMap<Group, Vec<usize>> = BTreeMap::new();
-    for index in 0..samples.frames.len() {
-        if let Some(group) = Group::of(samples, index, offsets[index]) {
+    for (index, offset) in offsets.iter().enumerate() {
+        if let Some(group) = Group::of(samples, index, *offset) {
             groups.entry(group).or_default().push(index);
         }
     }
@@ -108,9 +108,11 @@ impl Group {
     ) -> Vec<Option<Symbol>> {
         let (source, input) = match self {
             Self::Kernel => {
-                let mut kernel = Kernel::default();
                 // Looking for an image of it takes long and adds nothing.
-                kernel.vmlinux = MaybeDefault::None;
+                let kernel = Kernel {
+                    vmlinux: MaybeDefault::None,
+                    ..Kernel::default()
+                };
                 (Source::from(kernel), Input::AbsAddr(addresses))
             }
             Self::File(module, pid) => {
