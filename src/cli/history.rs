@@ -85,6 +85,10 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
         let record: TraceRecord = stored.kept(TRACE_SCHEMA)?;
         return print(&record, terminal, |r| report::trace(r, palette));
     }
+    if stored.is_of(SPIN_REPLAY_SCHEMA) {
+        let record: SpinReplayRecord = stored.kept(SPIN_REPLAY_SCHEMA)?;
+        return print(&record, terminal, |r| report::spin_replay(r, palette));
+    }
     if stored.is_of(SPIN_PAUSE_SCHEMA) {
         let record: SpinPauseRecord = stored.kept(SPIN_PAUSE_SCHEMA)?;
         super::spin::show_pause(&record, terminal)?;

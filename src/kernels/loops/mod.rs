@@ -6,6 +6,7 @@
 
 pub mod chase;
 pub mod clock;
+mod hint;
 pub mod laps;
 pub mod line;
 pub mod spin;

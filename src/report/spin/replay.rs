@@ -117,7 +117,6 @@ fn cells(of: &ReplayedAlgorithm, is_handoff: bool) -> String {
         "measured",
         "Quartiles",
         "Error",
-        "",
     ];
     let rows = of.cells.iter().map(|cell| row(cell, is_handoff));
     table(&header, rows.collect())
@@ -135,9 +134,10 @@ fn row(cell: &ReplayCell, is_handoff: bool) -> Vec<String> {
     let quartiles = cell.measured.as_ref().map_or_else(String::new, |m| {
         between(m.lateness_low_us, m.lateness_high_us)
     });
-    let flag = match cell.cliff_percent {
-        Some(percent) if cell.unstable => format!("cliff within {percent:.1} %"),
-        _ => String::new(),
+    let error = match (cell.cliff_percent, cell.error_percent) {
+        (Some(percent), _) if cell.unstable => format!("cliff {percent:.1} %"),
+        (_, Some(error)) => format!("{error:+.1} %"),
+        _ => "–".to_owned(),
     };
     vec![
         format!("{at_ms} ms"),
@@ -146,9 +146,7 @@ fn row(cell: &ReplayCell, is_handoff: bool) -> Vec<String> {
         us(cell.predicted.lateness_us),
         us(of(|m| m.lateness_us)),
         quartiles,
-        cell.error_percent
-            .map_or_else(|| "–".to_owned(), |error| format!("{error:+.1} %")),
-        flag,
+        error,
     ]
 }
 
@@ -209,7 +207,7 @@ fn contention(of: &ReplayedAlgorithm) -> String {
             three_digits(cell.operations_per_cpu_s * 1e-6),
             format!("{:.0} %", 100.0 * cell.spinning_share),
             seconds(cell.longest_ms * 1e-3),
-            three_digits(cell.parks_per_1000),
+            format!("{:.2}", cell.parks_per_1000),
         ]
     };
     table(&header, of.contention.iter().map(row).collect())

@@ -39,7 +39,7 @@ pub struct SpinReplayArgs {
     #[arg(long, value_name = "CHIP", conflicts_with = "pause_ns")]
     pub as_cpu: Option<String>,
     /// Give spin-wait hints this length, in nanoseconds
-    #[arg(long, value_name = "NS", value_parser = parse_ns)]
+    #[arg(long, value_name = "NS", value_parser = parse_ns, allow_negative_numbers = true)]
     pub pause_ns: Option<f64>,
     /// CPUs that algorithms are told of [default: those allowed here]
     #[arg(long, value_name = "N", value_parser = parse_cpus)]
