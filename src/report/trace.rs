@@ -28,7 +28,7 @@ pub fn trace(record: &TraceRecord, palette: Palette) -> String {
     out += &cpus(record);
     out += &findings(&record.findings, palette);
     for note in &record.notes {
-        out += &format!("  · {}\n", paragraph("", "    ", note));
+        out += &format!("{}\n", paragraph("  · ", "    ", note));
     }
     out += &palette.faint(&format!("\nRecord {}.\n", visible(&record.id)));
     out
