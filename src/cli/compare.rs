@@ -4,13 +4,14 @@ use super::args::{AaArgs, CompareArgs, Global, ResultArgs};
 use super::terminal::Terminal;
 use super::watch::Watch;
 use super::{Exit, export, open_machine, open_store, plan, recipes};
+use crate::machine::Machine;
 use crate::machine::linux::boot_id;
-use crate::machine::{Machine, MachineError};
 use crate::record::{Comparison, Stopped, TOPOLOGY_SCHEMA, TopologyRecord, VerdictKind};
 use crate::report;
 use crate::stats::verdict::percent;
 use crate::study::bench::builds;
 use crate::study::compare::{self, CompareError, Plan};
+use crate::study::is_interrupt;
 use crate::study::noise;
 use crate::topology::Topology;
 
@@ -126,13 +127,6 @@ fn conduct(
 
 fn wants_counters(metric: &str) -> bool {
     matches!(metric, "cycles" | "instructions")
-}
-
-fn is_interrupt(error: &anyhow::Error) -> bool {
-    matches!(
-        error.downcast_ref::<MachineError>(),
-        Some(MachineError::Interrupted)
-    )
 }
 
 /// Runs the plan; says whether the record could be stored.

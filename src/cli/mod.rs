@@ -18,6 +18,7 @@ mod progress;
 mod recipes;
 mod reproduce;
 mod spin;
+mod subject;
 mod terminal;
 mod top;
 mod topology;

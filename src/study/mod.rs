@@ -9,3 +9,12 @@ pub mod profile;
 pub mod reproduce;
 pub mod spin;
 pub mod trace;
+
+use crate::machine::MachineError;
+
+/// Did the user interrupt?
+#[must_use]
+pub fn is_interrupt(error: &anyhow::Error) -> bool {
+    let machine = error.downcast_ref::<MachineError>();
+    matches!(machine, Some(MachineError::Interrupted))
+}

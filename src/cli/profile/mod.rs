@@ -11,14 +11,15 @@ use super::args::{Format, Global, ProfileAction, ProfileArgs, ProfileView};
 use super::plan::name_and_time;
 use super::terminal::Terminal;
 use super::{Exit, export, open_machine, open_store};
-use crate::machine::linux::{process_name, random_seed};
-use crate::machine::{Machine, MachineError, Output, Request, Subject};
-use crate::placement::{Placement, Realised};
-use crate::record::{ProfileRecord, TraceSource};
+use crate::cli::subject::{self, Started};
+use crate::machine::linux::random_seed;
+use crate::machine::{Machine, Output, Subject};
+use crate::record::ProfileRecord;
 use crate::report::{self, ProfileShown};
 use crate::store::Store;
+use crate::study::is_interrupt;
 use crate::study::profile::{self as profiling, Plan, Units};
-use crate::workload::{Better, Command, Metric, Workload};
+use crate::workload::{Better, Metric};
 
 /// How long a process is profiled where nothing is said.
 const USUAL: Duration = Duration::from_secs(10);
@@ -152,36 +153,19 @@ fn of_command(
     output: Output,
     machine: &mut dyn Machine,
 ) -> anyhow::Result<ProfileRecord> {
-    let command = Command::from_argv(args.argv.clone())?;
-    let placement: Placement = args.sampling.place.parse().context("--place")?;
-    let (topology, _) = machine.topology()?;
-    let Realised { cpus, memory, .. } = placement.realise(&topology).context("--place")?;
-    let workload = Workload {
-        input: args.sampling.input.clone(),
-        ..Workload::new(command.clone())
-    };
-    let request = Request {
-        workload: &workload,
-        cpus: &cpus,
-        memory: memory.as_ref(),
-        output,
-        environment_padding: 0,
-        count_threads_closely: false,
-    };
-    let source = TraceSource::Command {
-        command: command.argv().to_vec(),
-        placement: placement.to_string(),
-        cpus: cpus.to_string(),
-    };
+    let sampling = &args.sampling;
+    let input = sampling.input.as_ref();
+    let started = Started::new(&args.argv, &sampling.place, input, output, machine)?;
+    let request = started.request();
     let plan = Plan {
         subject: Subject::Command(&request),
-        source,
+        source: started.source(),
         event: args.sampling.event.map(Into::into),
         hz: args.sampling.hz,
         limit: args.limit,
         runs: args.runs,
         units,
-        pause_cpu: cpus.first(),
+        pause_cpu: started.realised.cpus.first(),
         tags: args.sampling.tags.clone(),
     };
     profiling::run(&plan, machine)
@@ -193,16 +177,10 @@ fn of_process(
     units: Units,
     machine: &mut dyn Machine,
 ) -> anyhow::Result<ProfileRecord> {
-    if pid <= 0 {
-        bail!("--pid {pid}: a process id is 1 or more");
-    }
+    let (subject, source) = subject::process(pid)?;
     let (topology, _) = machine.topology()?;
-    let source = TraceSource::Process {
-        pid,
-        name: process_name(pid).unwrap_or_default(),
-    };
     let plan = Plan {
-        subject: Subject::Process(pid),
+        subject,
         source,
         event: args.sampling.event.map(Into::into),
         hz: args.sampling.hz,
@@ -262,15 +240,6 @@ fn output(args: &ProfileArgs, units: &Units) -> anyhow::Result<Output> {
             bail!("--output inherit: --metric reads the output, which must be kept for it")
         }
         (_, Units::Metric { .. }) => Ok(Output::Keep),
-        ("discard", _) => Ok(Output::Discard),
-        ("inherit", _) => Ok(Output::Inherit),
-        (other, _) => bail!("--output '{other}': discard or inherit"),
+        (other, _) => subject::output(other),
     }
-}
-
-fn is_interrupt(error: &anyhow::Error) -> bool {
-    matches!(
-        error.downcast_ref::<MachineError>(),
-        Some(MachineError::Interrupted)
-    )
 }

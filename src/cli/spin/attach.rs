@@ -2,36 +2,30 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 
 use crate::cli::args::{Global, SpinAttachArgs};
 use crate::cli::plan::name_and_time;
+use crate::cli::subject::{self, Started};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, export, open_machine, open_store};
-use crate::machine::{Machine, MachineError, Output, Request, Subject};
-use crate::placement::{Placement, Realised};
+use crate::machine::{Machine, Subject};
 use crate::record::{SpinAttachRecord, TraceSource};
 use crate::report;
+use crate::study::is_interrupt;
 use crate::study::spin::attach::{Plan, attach as watch};
-use crate::workload::{Command, Workload};
 
 /// How long a process is sampled where nothing is said.
 const USUAL: Duration = Duration::from_secs(5);
-/// Samples per second beyond which sampling costs more than it tells.
-const MOST_HZ: u32 = 20_000;
 
 pub(super) fn attach(
     global: &Global,
     args: &SpinAttachArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    if !(1..=MOST_HZ).contains(&args.sampling.hz) {
-        bail!("--hz {}: from 1 to {MOST_HZ}", args.sampling.hz);
-    }
     let mut machine = open_machine(global, 0, false)?;
     let mut store = open_store(global)?;
     let made = match args.pid {
-        Some(pid) if pid <= 0 => bail!("--pid {pid}: a process id is 1 or more"),
         Some(pid) => of_process(args, pid, machine.as_mut()),
         None if args.argv.is_empty() => bail!("say what to look at: -- COMMAND, or --pid PID"),
         None => of_command(args, machine.as_mut()),
@@ -91,16 +85,9 @@ fn of_process(
     pid: i32,
     machine: &mut dyn Machine,
 ) -> anyhow::Result<SpinAttachRecord> {
-    let name = crate::machine::linux::process_name(pid).unwrap_or_default();
-    let plan = Plan {
-        subject: Subject::Process(pid),
-        source: TraceSource::Process { pid, name },
-        event: args.sampling.event.map(Into::into),
-        hz: args.sampling.hz,
-        limit: Some(args.limit.unwrap_or(USUAL)),
-        tags: args.sampling.tags.clone(),
-    };
-    Ok(watch(&plan, machine)?)
+    let (subject, source) = subject::process(pid)?;
+    let limit = Some(args.limit.unwrap_or(USUAL));
+    Ok(watch(&plan(args, subject, source, limit), machine)?)
 }
 
 fn of_command(
@@ -108,45 +95,27 @@ fn of_command(
     machine: &mut dyn Machine,
 ) -> anyhow::Result<SpinAttachRecord> {
     let sampling = &args.sampling;
-    let command = Command::from_argv(args.argv.clone())?;
-    let placement: Placement = sampling.place.parse().context("--place")?;
-    let (topology, _) = machine.topology()?;
-    let Realised { cpus, memory, .. } = placement.realise(&topology).context("--place")?;
-    let output = match sampling.output.as_str() {
-        "discard" => Output::Discard,
-        "inherit" => Output::Inherit,
-        other => bail!("--output '{other}': discard or inherit"),
-    };
-    let workload = Workload {
-        input: sampling.input.clone(),
-        ..Workload::new(command.clone())
-    };
-    let request = Request {
-        workload: &workload,
-        cpus: &cpus,
-        memory: memory.as_ref(),
-        output,
-        environment_padding: 0,
-        count_threads_closely: false,
-    };
-    let plan = Plan {
-        subject: Subject::Command(&request),
-        source: TraceSource::Command {
-            command: command.argv().to_vec(),
-            placement: placement.to_string(),
-            cpus: cpus.to_string(),
-        },
-        event: sampling.event.map(Into::into),
-        hz: sampling.hz,
-        limit: args.limit,
-        tags: sampling.tags.clone(),
-    };
+    let output = subject::output(&sampling.output)?;
+    let input = sampling.input.as_ref();
+    let started = Started::new(&args.argv, &sampling.place, input, output, machine)?;
+    let request = started.request();
+    let subject = Subject::Command(&request);
+    let plan = plan(args, subject, started.source(), args.limit);
     Ok(watch(&plan, machine)?)
 }
 
-fn is_interrupt(error: &anyhow::Error) -> bool {
-    matches!(
-        error.downcast_ref::<MachineError>(),
-        Some(MachineError::Interrupted)
-    )
+fn plan<'a>(
+    args: &SpinAttachArgs,
+    subject: Subject<'a>,
+    source: TraceSource,
+    limit: Option<Duration>,
+) -> Plan<'a> {
+    Plan {
+        subject,
+        source,
+        event: args.sampling.event.map(Into::into),
+        hz: args.sampling.hz,
+        limit,
+        tags: args.sampling.tags.clone(),
+    }
 }

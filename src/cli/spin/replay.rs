@@ -9,13 +9,13 @@ use crate::cli::plan::name_and_time;
 use crate::cli::progress::ProgressLine;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, open_machine, open_store};
-use crate::machine::MachineError;
 use crate::machine::linux::random_seed;
 use crate::record::SpinReplayRecord;
 use crate::report;
 use crate::spin::algorithm::Algorithm;
 use crate::spin::chips::chip;
 use crate::spin::table::algorithm;
+use crate::study::is_interrupt;
 use crate::study::spin::replay::{self as replaying, Experiment, FUTEX, Plan};
 
 /// More delays than this are a slip of the pen.
@@ -67,13 +67,6 @@ fn show(record: &SpinReplayRecord, terminal: &Terminal) -> anyhow::Result<()> {
         return terminal.print_json(record);
     }
     terminal.print(&report::spin_replay(record, terminal.palette()))
-}
-
-fn is_interrupt(error: &anyhow::Error) -> bool {
-    matches!(
-        error.downcast_ref::<MachineError>(),
-        Some(MachineError::Interrupted)
-    )
 }
 
 fn plan(args: &SpinReplayArgs) -> anyhow::Result<Plan> {

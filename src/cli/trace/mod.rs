@@ -6,21 +6,21 @@ mod import;
 
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 
 use super::args::{Global, TraceAction, TraceArgs, TraceFiles};
 use super::plan::name_and_time;
 use super::terminal::Terminal;
 use super::{Exit, export as export_text, open_machine, open_store};
+use crate::cli::subject::{self, Started};
 use crate::machine::linux::random_seed;
-use crate::machine::{Machine, MachineError, Output, Request, Subject};
-use crate::placement::{Placement, Realised};
+use crate::machine::{Machine, Subject};
 use crate::record::{TraceRecord, TraceSource};
 use crate::report;
 use crate::store::Store;
+use crate::study::is_interrupt;
 use crate::study::trace::{self as tracing, Plan};
 use crate::trace::Tier;
-use crate::workload::{Command, Workload};
 use export::Sinks;
 
 /// How long a process is traced where nothing is said.
@@ -42,15 +42,13 @@ pub(super) fn trace(
         bail!("say what to trace: -- COMMAND, --pid PID, or --all");
     }
     let tier: Option<Tier> = parsed_tier(args.tier.as_deref())?;
-    let output = output(args)?;
     let mut machine = open_machine(global, args.seed.unwrap_or_else(random_seed), false)?;
     let store = open_store(global)?;
     let mut sinks = Sinks::open(&args.files.exports)?;
-    let made = match Whom::of(args)? {
-        Whom::Command(command) => {
-            of_command(args, &command, output, tier, machine.as_mut(), &mut sinks)
-        }
-        whom => of_running(args, &whom, tier, machine.as_mut(), &mut sinks),
+    let made = if args.argv.is_empty() {
+        of_running(args, tier, machine.as_mut(), &mut sinks)
+    } else {
+        of_command(args, tier, machine.as_mut(), &mut sinks)
     };
     match made {
         Ok(record) => finish(record, store, sinks, &args.files, terminal),
@@ -112,54 +110,24 @@ fn tiers(global: &Global, time: Duration, terminal: &Terminal) -> anyhow::Result
     Ok(Exit::Done)
 }
 
-/// Whom a trace is about.
-enum Whom {
-    Command(Command),
-    Process(i32),
-    Everything,
-}
-
-impl Whom {
-    fn of(args: &TraceArgs) -> anyhow::Result<Self> {
-        Ok(match args.pid {
-            Some(pid) if pid <= 0 => bail!("--pid {pid}: a process id is 1 or more"),
-            Some(pid) => Self::Process(pid),
-            None if args.all => Self::Everything,
-            None => Self::Command(Command::from_argv(args.argv.clone())?),
-        })
-    }
-}
-
 fn of_command(
     args: &TraceArgs,
-    command: &Command,
-    output: Output,
     tier: Option<Tier>,
     machine: &mut dyn Machine,
     sinks: &mut Sinks,
 ) -> anyhow::Result<TraceRecord> {
-    let placement: Placement = args.place.parse().context("--place")?;
-    let (topology, _) = machine.topology()?;
-    let Realised { cpus, memory, .. } = placement.realise(&topology).context("--place")?;
-    let workload = Workload {
-        input: args.input.clone(),
-        ..Workload::new(command.clone())
-    };
-    let request = Request {
-        workload: &workload,
-        cpus: &cpus,
-        memory: memory.as_ref(),
+    let output = subject::output(&args.output)?;
+    let started = Started::new(
+        &args.argv,
+        &args.place,
+        args.input.as_ref(),
         output,
-        environment_padding: 0,
-        count_threads_closely: false,
-    };
+        machine,
+    )?;
+    let request = started.request();
     let plan = Plan {
         subject: Subject::Command(&request),
-        source: TraceSource::Command {
-            command: command.argv().to_vec(),
-            placement: placement.to_string(),
-            cpus: cpus.to_string(),
-        },
+        source: started.source(),
         tiers: &machine.tiers(),
         tier,
         limit: args.limit,
@@ -171,20 +139,13 @@ fn of_command(
 
 fn of_running(
     args: &TraceArgs,
-    whom: &Whom,
     tier: Option<Tier>,
     machine: &mut dyn Machine,
     sinks: &mut Sinks,
 ) -> anyhow::Result<TraceRecord> {
-    let (subject, source) = match whom {
-        Whom::Process(pid) => {
-            let name = crate::machine::linux::process_name(*pid).unwrap_or_default();
-            (
-                Subject::Process(*pid),
-                TraceSource::Process { pid: *pid, name },
-            )
-        }
-        _ => (Subject::Everything, TraceSource::Machine),
+    let (subject, source) = match args.pid {
+        Some(pid) => subject::process(pid)?,
+        None => (Subject::Everything, TraceSource::Machine),
     };
     let plan = Plan {
         subject,
@@ -204,19 +165,4 @@ const fn calibration(args: &TraceArgs) -> Duration {
     } else {
         CALIBRATION
     }
-}
-
-fn output(args: &TraceArgs) -> anyhow::Result<Output> {
-    Ok(match args.output.as_str() {
-        "discard" => Output::Discard,
-        "inherit" => Output::Inherit,
-        other => bail!("--output '{other}': discard or inherit"),
-    })
-}
-
-fn is_interrupt(error: &anyhow::Error) -> bool {
-    matches!(
-        error.downcast_ref::<MachineError>(),
-        Some(MachineError::Interrupted)
-    )
 }

@@ -10,6 +10,7 @@ mod guardian;
 mod host;
 mod hypervisor;
 mod output;
+mod perf_record;
 mod pins;
 mod probe;
 mod replay;

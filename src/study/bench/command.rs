@@ -4,7 +4,7 @@
 //! Measured runs are commands like any other; nothing is timed in this process.
 
 use crate::kernels::work::{Isa, Kernel};
-use crate::machine::{Machine, MachineError, Output, Request};
+use crate::machine::{Machine, Output, Request};
 use crate::placement::Realised;
 use crate::record::KernelRecord;
 use crate::study::compare::RunFailure;
@@ -89,11 +89,4 @@ fn own_words(stderr: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(stderr);
     let line = text.lines().rfind(|line| line.starts_with("error: "))?;
     Some(line.trim_start_matches("error: ").to_owned())
-}
-
-/// Did the user interrupt?
-#[must_use]
-pub fn is_interrupt(error: &anyhow::Error) -> bool {
-    let machine = error.downcast_ref::<MachineError>();
-    matches!(machine, Some(MachineError::Interrupted))
 }

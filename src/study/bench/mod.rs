@@ -28,6 +28,7 @@ use crate::record::{
     BENCH_SCHEMA, Bench, Comparison, Finding, KernelRecord, Severity, SmtRecord, Stopped,
 };
 use crate::study::compare::{self, ArmPlan, Tuning, host_record};
+use crate::study::is_interrupt;
 use crate::topology::Topology;
 use crate::workload::{Metric, Workload};
 use cache_fit::CacheSize;
@@ -100,7 +101,7 @@ pub fn run(
     let started = machine.now();
     let mut record = opening(plan, machine, &topology);
     let ready = match prepared(plan, machine, conductor, &mut record) {
-        Err(error) if command::is_interrupt(&error) => {
+        Err(error) if is_interrupt(&error) => {
             record.stopped = Some(Stopped::Interrupted);
             return Ok(record);
         }
@@ -180,7 +181,7 @@ fn prepared<'a>(
         let workload = Workload::new(call.command()?);
         match command::look(&workload, &cell.place, machine) {
             Ok(facts) => ready.push((trial, facts)),
-            Err(error) if plan.suite.is_none() || command::is_interrupt(&error) => {
+            Err(error) if plan.suite.is_none() || is_interrupt(&error) => {
                 return Err(error);
             }
             Err(error) => {

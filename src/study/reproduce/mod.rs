@@ -21,12 +21,13 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use crate::machine::Machine;
 use crate::machine::sim::SimulatedMachine;
-use crate::machine::{Machine, MachineError};
 use crate::record::{
     ClaimCounts, ClaimVerdict, ExperimentRecord, REPRODUCTION_SCHEMA, ReportRecord, Reproduction,
 };
 use crate::study::compare::{Observer, Tuning};
+use crate::study::is_interrupt;
 use crate::topology::Topology;
 use crate::workload::Metric;
 use claim::Claim;
@@ -252,13 +253,6 @@ fn unanswered(report: &Report, why: &str) -> ReportRecord {
         assumed: Vec::new(),
         experiments: experiments.collect(),
     }
-}
-
-fn is_interrupt(error: &anyhow::Error) -> bool {
-    matches!(
-        error.downcast_ref::<MachineError>(),
-        Some(MachineError::Interrupted)
-    )
 }
 
 fn opening(settings: &Settings, simulated: bool) -> Reproduction {

@@ -9,10 +9,10 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::claim::{Claim, Found, Judge, experiment};
-use super::is_interrupt;
 use crate::machine::Machine;
 use crate::record::{ClaimRecord, ExperimentRecord, ReplayCell, SpinReplayRecord};
 use crate::spin::table::{CORECLR_MONITOR, NETFX_AWARELOCK};
+use crate::study::is_interrupt;
 use crate::study::spin::replay::{self, Experiment, Plan};
 
 /// PAUSE on the report's machine, ns, and CPUs on the same step of its loop.

@@ -9,6 +9,8 @@
 
 use perf_event_open_sys::bindings as perf;
 
+use crate::machine::linux::perf_record::{self, Reader};
+
 /// `sample_type` of the events whose records are read here.
 pub(super) const SAMPLE_TYPE: u64 = (perf::PERF_SAMPLE_IDENTIFIER
     | perf::PERF_SAMPLE_IP
@@ -43,8 +45,6 @@ const CONTEXTS: u64 = (-4095i64).cast_unsigned();
 const CONTEXT_KERNEL: u64 = (-128i64).cast_unsigned();
 const CONTEXT_USER: u64 = (-512i64).cast_unsigned();
 
-/// Bytes of the header that every record begins with.
-const HEADER: usize = 8;
 /// Process and thread, time, identifier at the end of all but samples.
 const TRAILER: usize = 24;
 
@@ -171,17 +171,6 @@ impl<'a> Records<'a> {
             time_ns: 0,
         }
     }
-
-    /// Type, flags and body of the next record.
-    fn cut(&mut self) -> Option<(u32, u16, &'a [u8])> {
-        let mut header = Reader(self.rest);
-        let kind = header.u32()?;
-        let flags = header.u16()?;
-        let size = usize::from(header.u16()?);
-        let body = self.rest.get(HEADER..size)?;
-        self.rest = &self.rest[size..];
-        Some((kind, flags, body))
-    }
 }
 
 impl<'a> Iterator for Records<'a> {
@@ -189,8 +178,7 @@ impl<'a> Iterator for Records<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.rest.is_empty() {
-            let read = self
-                .cut()
+            let read = perf_record::cut(&mut self.rest)
                 .and_then(|(kind, flags, body)| read(kind, flags, body));
             match read {
                 Some(Some((time_ns, record))) => {
@@ -288,39 +276,6 @@ fn sample(flags: u16, body: &[u8]) -> Option<(u64, Record<'_>)> {
         registers: Registers(reader.0.get(..length)?),
     };
     Some((time_ns, record))
-}
-
-/// Numbers of the machine's own byte order, one after the other.
-struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (head, tail) = self.0.split_first_chunk::<N>()?;
-        self.0 = tail;
-        Some(*head)
-    }
-
-    fn u16(&mut self) -> Option<u16> {
-        self.bytes().map(u16::from_ne_bytes)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.bytes().map(u32::from_ne_bytes)
-    }
-
-    fn i32(&mut self) -> Option<i32> {
-        self.bytes().map(i32::from_ne_bytes)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.bytes().map(u64::from_ne_bytes)
-    }
-
-    /// Text that a zero byte ends.
-    fn text(&self) -> Option<&'a [u8]> {
-        let end = self.0.iter().position(|&byte| byte == 0)?;
-        Some(&self.0[..end])
-    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::machine::linux::perf_record::HEADER;
 
 /// A record of this kind, flags and body.
 fn record(kind: u32, flags: u16, body: &[&[u8]]) -> Vec<u8> {

@@ -7,6 +7,7 @@
 //!
 //! Layouts: `perf_event_open(2)`, section "MMAP layout".
 
+use crate::machine::linux::perf_record::{self, Reader};
 use crate::trace::Tid;
 
 /// Types of records, `enum perf_event_type`.
@@ -28,9 +29,6 @@ const MISC_EXEC: u16 = 1 << 13;
 const MISC_OUT: u16 = 1 << 13;
 /// `PERF_RECORD_MISC_SWITCH_OUT_PREEMPT`, since Linux 4.17.
 const MISC_PREEMPTED: u16 = 1 << 14;
-
-/// Bytes of the header that every record begins with.
-const HEADER: usize = 8;
 
 /// What the event was asked to write into its records (`sample_type`), beside
 /// the time.
@@ -121,17 +119,6 @@ impl<'a> PerfRecords<'a> {
         }
     }
 
-    /// Header and body of the next record.
-    fn cut(&mut self) -> Option<(u32, u16, &'a [u8])> {
-        let mut header = Reader(self.rest);
-        let kind = header.u32()?;
-        let flags = header.u16()?;
-        let size = usize::from(header.u16()?);
-        let body = self.rest.get(HEADER..size)?;
-        self.rest = &self.rest[size..];
-        Some((kind, flags, body))
-    }
-
     /// Thread and time that stand at the end of every record but samples
     /// (`sample_id_all`).
     fn trailer(&self, body: &[u8]) -> Option<(Tid, u64)> {
@@ -144,7 +131,7 @@ impl<'a> PerfRecords<'a> {
         let mut thread = 0;
         if self.layout.has_thread {
             reader.u32()?;
-            thread = reader.tid()?;
+            thread = reader.i32()?;
         }
         Some((thread, reader.u64()?))
     }
@@ -173,7 +160,7 @@ impl<'a> PerfRecords<'a> {
                 reader.u32()?;
                 PerfRecord::SwitchWide {
                     thread,
-                    other: reader.tid()?,
+                    other: reader.i32()?,
                     is_out: flags & MISC_OUT != 0,
                     is_preempted: flags & MISC_PREEMPTED != 0,
                 }
@@ -211,8 +198,7 @@ impl<'a> Iterator for PerfRecords<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.rest.is_empty() {
-            let read = self
-                .cut()
+            let read = perf_record::cut(&mut self.rest)
                 .and_then(|(kind, flags, body)| self.read(kind, flags, body));
             match read {
                 Some(Some((time_ns, record))) => {
@@ -251,38 +237,13 @@ struct Task {
     parent: Tid,
 }
 
-/// Numbers of the machine's own byte order, one after the other.
-struct Reader<'a>(&'a [u8]);
-
 impl<'a> Reader<'a> {
-    fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (head, tail) = self.0.split_first_chunk::<N>()?;
-        self.0 = tail;
-        Some(*head)
-    }
-
-    fn u16(&mut self) -> Option<u16> {
-        self.bytes().map(u16::from_ne_bytes)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.bytes().map(u32::from_ne_bytes)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.bytes().map(u64::from_ne_bytes)
-    }
-
-    fn tid(&mut self) -> Option<Tid> {
-        self.bytes().map(Tid::from_ne_bytes)
-    }
-
     /// `pid, ppid, tid, ptid, time`.
     fn task(&mut self) -> Option<Task> {
-        let process = self.tid()?;
-        self.tid()?;
-        let thread = self.tid()?;
-        let parent = self.tid()?;
+        let process = self.i32()?;
+        self.i32()?;
+        let thread = self.i32()?;
+        let parent = self.i32()?;
         self.u64()?;
         Some(Task {
             process,
@@ -293,13 +254,12 @@ impl<'a> Reader<'a> {
 
     /// `pid, tid, name`, the name ended by zero bytes.
     fn comm(&mut self, flags: u16) -> Option<PerfRecord<'a>> {
-        self.tid()?;
-        let thread = self.tid()?;
-        let end = self.0.iter().position(|&byte| byte == 0)?;
+        self.i32()?;
+        let thread = self.i32()?;
         Some(PerfRecord::Comm {
             thread,
             is_exec: flags & MISC_EXEC != 0,
-            name: &self.0[..end],
+            name: self.text()?,
         })
     }
 }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::machine::linux::perf_record::HEADER;
 
 const TID: RecordLayout = RecordLayout { has_thread: true };
 const PLAIN: RecordLayout = RecordLayout { has_thread: false };

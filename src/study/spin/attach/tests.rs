@@ -202,7 +202,11 @@ fn what_one_hint_took_is_seen_in_a_counter() {
     };
     let mut steps: Vec<Step> = (0..30).map(|n| step(1_000_000 + n * 100, 20_000)).collect();
     // Counts that began anew, and a thread that was pushed aside.
-    steps.extend([step(1_000_000, -5000), step(1_000_000, 17), step(9_000_000, 20_000)]);
+    steps.extend([
+        step(1_000_000, -5000),
+        step(1_000_000, 17),
+        step(9_000_000, 20_000),
+    ]);
     sampled.samples.steps = steps;
     let record = judged(&sampled);
     let seen = record.places[0].hint_ns_seen.unwrap();

@@ -1,0 +1,83 @@
+//! Whom a trace, a profile or the laboratory is about: a command that is started
+//! where it is told, or a process that runs already.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+
+use crate::machine::linux::process_name;
+use crate::machine::{Machine, Output, Request, Subject};
+use crate::placement::{Placement, Realised};
+use crate::record::TraceSource;
+use crate::workload::{Command, Workload};
+
+/// A command with where and how it runs.
+pub(super) struct Started {
+    placement: Placement,
+    pub(super) realised: Realised,
+    workload: Workload,
+    output: Output,
+}
+
+impl Started {
+    /// From what stands on the command line.
+    pub(super) fn new(
+        argv: &[String],
+        place: &str,
+        input: Option<&PathBuf>,
+        output: Output,
+        machine: &mut dyn Machine,
+    ) -> anyhow::Result<Self> {
+        let command = Command::from_argv(argv.to_vec())?;
+        let placement: Placement = place.parse().context("--place")?;
+        let (topology, _) = machine.topology()?;
+        Ok(Self {
+            realised: placement.realise(&topology).context("--place")?,
+            placement,
+            workload: Workload {
+                input: input.cloned(),
+                ..Workload::new(command)
+            },
+            output,
+        })
+    }
+
+    /// For the machine.
+    pub(super) fn request(&self) -> Request<'_> {
+        Request {
+            workload: &self.workload,
+            cpus: &self.realised.cpus,
+            memory: self.realised.memory.as_ref(),
+            output: self.output.clone(),
+            environment_padding: 0,
+            count_threads_closely: false,
+        }
+    }
+
+    /// For the record.
+    pub(super) fn source(&self) -> TraceSource {
+        TraceSource::Command {
+            command: self.workload.command.argv().to_vec(),
+            placement: self.placement.to_string(),
+            cpus: self.realised.cpus.to_string(),
+        }
+    }
+}
+
+/// `--pid`: a process, for the machine and for the record.
+pub(super) fn process(pid: i32) -> anyhow::Result<(Subject<'static>, TraceSource)> {
+    if pid <= 0 {
+        bail!("--pid {pid}: a process id is 1 or more");
+    }
+    let name = process_name(pid).unwrap_or_default();
+    Ok((Subject::Process(pid), TraceSource::Process { pid, name }))
+}
+
+/// `--output`, where it is thrown away or shown.
+pub(super) fn output(text: &str) -> anyhow::Result<Output> {
+    Ok(match text {
+        "discard" => Output::Discard,
+        "inherit" => Output::Inherit,
+        other => bail!("--output '{other}': discard or inherit"),
+    })
+}
