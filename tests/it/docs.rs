@@ -224,7 +224,12 @@ fn quick_spin(line: &str) -> String {
     match words[2] {
         "pause" if !line.contains("--for") => format!("{line} --for 200ms"),
         "replay" if line.contains("contend") => format!("{line} --items 3"),
-        "replay" => format!("{} --items 2", line.replace("1..9ms", "8..9ms")),
+        "replay" => {
+            let line = line.replace("1..9ms", "8..9ms").replace(" --items 10", "");
+            let is_short = line.contains("--delays");
+            let delays = if is_short { "" } else { " --delays 8..9ms" };
+            format!("{line}{delays} --items 2")
+        }
         // Binaries of the examples are somebody else's.
         "scan" => {
             let (options, _) = line.rsplit_once(' ').unwrap();

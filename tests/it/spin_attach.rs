@@ -277,7 +277,7 @@ fn what_cannot_be_looked_at_is_told_in_one_line() {
             &["spin", "attach", "--pid", "2147483646"],
             "no such process",
         ),
-        (&["spin", "attach", "--hz", "0", "--", "true"], "--hz 0"),
+        (&["spin", "attach", "--hz", "0", "--", "true"], "--hz <N>"),
         (
             &["spin", "attach", "--", "no-such-program-here"],
             "no such program",

@@ -137,7 +137,10 @@ pub fn run(plan: &Plan<'_>, machine: &mut dyn Machine) -> anyhow::Result<Profile
 
 /// What a PAUSE takes on a CPU now; `None` where the CPU was taken by others all
 /// the time.
-fn pause(machine: &mut dyn Machine, cpu: usize) -> Result<Option<ProfilePause>, MachineError> {
+pub(in crate::study) fn pause(
+    machine: &mut dyn Machine,
+    cpu: usize,
+) -> Result<Option<ProfilePause>, MachineError> {
     for limit in PAUSE_TIMES {
         let batches = machine.probe(&[Probe::Pause { cpu }], PAUSE_BATCHES, limit)?;
         let values = batches.into_iter().next().map(|batches| batches.values);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::claim::{Claim, Found, Judge, experiment};
-use super::{Here, Simulation, replayed};
+use super::{Here, Simulation, profiled, replayed};
 use crate::machine::{Machine, Probe};
 use crate::record::{ClaimRecord, ExperimentRecord};
 use crate::spin::ProducerConsumer;
@@ -239,5 +239,7 @@ pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
         ),
     ];
     experiments.extend(replayed::experiments(here.machine())?);
+    let program = here.program.clone();
+    experiments.extend(profiled::experiments(here.machine(), &program)?);
     Ok(experiments)
 }

@@ -13,6 +13,7 @@ mod claim;
 mod hyperthread_fill;
 mod long_pause;
 mod pinned_single_thread;
+mod profiled;
 mod replayed;
 mod stage;
 mod tuned_build;

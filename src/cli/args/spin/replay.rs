@@ -9,11 +9,11 @@ use crate::cli::values::{parse_count, parse_duration, parse_whole};
 /// `pinwise spin replay`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  pinwise spin replay --algorithm netfx_awarelock --pause-ns 43 --cpus-assumed 24
-  pinwise spin replay --algorithm netfx_awarelock --algorithm coreclr_monitor \\
-    --algorithm futex --as-cpu skylake-sp --cpus-assumed 24 --delays 1..9ms
+  pinwise spin replay --pause-ns 43 --cpus-assumed 24
+  pinwise spin replay --algorithm coreclr_monitor --delays 8..9ms
+  pinwise spin replay --as-cpu skylake-sp --cpus-assumed 24 --items 10
   pinwise spin replay --experiment handoff --delays 500us,1ms,2..4ms --realtime
-  pinwise spin replay --experiment contend --algorithm rust_std_mutex --threads 2,8
+  pinwise spin replay --experiment contend --algorithm futex --threads 2,8
 
 Experiments:
   producer-consumer  a worker holds a lock for --hold an item, a sender wants it

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::code::{Code, disassemble};
-use crate::machine::{Machine, MachineError, Probe, SampleOrder, Sampled, Subject};
+use crate::machine::{Machine, MachineError, SampleOrder, Sampled, Subject};
 use crate::profile::{Event, Frame, Samples};
 use crate::record::{
     Finding, HostRecord, SPIN_ATTACH_SCHEMA, Severity, SpinAttachRecord, SpinCaller, SpinMatch,
@@ -25,8 +25,8 @@ use crate::record::{
 use crate::spin::identify::{Candidate, Evidence, identify};
 use crate::spin::loops::LoopKind;
 use crate::spin::table::algorithm;
-use crate::stats::describe::quantile;
 use crate::study::compare::host_record;
+use crate::study::profile::pause;
 use crate::study::trace::{exit_of, last_words};
 use sites::{Site, Sites};
 
@@ -42,8 +42,6 @@ const LONGEST_LISTING: usize = 24;
 const LEAST_WAITING: f64 = 0.2;
 /// From this share of CPU time on, spinning matters.
 const NOTABLE: f64 = 0.05;
-/// Time for learning what a PAUSE costs here.
-const PROBING: Duration = Duration::from_millis(60);
 
 /// What is looked at, and how.
 #[derive(Debug, Clone)]
@@ -78,8 +76,17 @@ pub fn attach(
         hz: plan.hz,
         limit: plan.limit,
     };
-    let sampled = machine.sample(&order)?;
-    let pause_ns = pause_ns(machine, topology.allowed.first())?;
+    let mut sampled = machine.sample(&order)?;
+    // What was seen is complete by now: no failure here may lose it.
+    let pause_ns = match topology.allowed.first().map(|cpu| pause(machine, cpu)) {
+        Some(Ok(found)) => found.map(|found| found.ns),
+        Some(Err(error)) => {
+            let note = format!("What a PAUSE takes was not measured: {error}.");
+            sampled.notes.push(note);
+            None
+        }
+        None => None,
+    };
     let about = About {
         host: host_record(machine, &topology),
         source: plan.source.clone(),
@@ -100,16 +107,6 @@ pub struct About {
     pub pause_ns: Option<f64>,
     /// Labels.
     pub tags: Vec<String>,
-}
-
-/// One PAUSE here, ns.
-fn pause_ns(machine: &mut dyn Machine, cpu: Option<usize>) -> Result<Option<f64>, MachineError> {
-    let Some(cpu) = cpu else { return Ok(None) };
-    let batches = machine.probe(&[Probe::Pause { cpu }], 200, PROBING)?;
-    let values = batches.into_iter().next().map(|batches| batches.values);
-    Ok(values
-        .filter(|values| !values.is_empty())
-        .map(|values| quantile(&values, 0.5)))
 }
 
 /// From samples to a record without name and date.
