@@ -287,8 +287,9 @@ fn help_examples_run() {
         "spin attach",
         "spin advise",
         "spin scan",
-        "profile",
+        // While the last two profiles count the same.
         "profile diff",
+        "profile",
         "bench",
         "kernel",
         "recipes",

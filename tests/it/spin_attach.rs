@@ -283,7 +283,14 @@ fn what_cannot_be_looked_at_is_told_in_one_line() {
             "no such program",
         ),
         (
-            &["--machine", "sim:core:2", "spin", "attach", "--", "true"],
+            &[
+                "--machine",
+                "sim:core:2 pu:1",
+                "spin",
+                "attach",
+                "--",
+                "true",
+            ],
             "simulated machine",
         ),
     ];

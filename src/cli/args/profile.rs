@@ -15,9 +15,9 @@ use crate::cli::values::{parse_count, parse_duration, parse_whole};
     after_help = "Examples:
   pinwise profile -- ./prog
   pinwise profile --runs 5 --flame-graph prog.svg -- ./prog
+  pinwise profile diff last~1 last
   pinwise profile --metric 'regex:([0-9.]+) req higher' -- ./bench
   pinwise profile --pid 4711 --for 10s --units 1200:request
-  pinwise profile diff last~1 last
 
 Times are CPU time, in seconds and per unit of work: a run of a command, a second
 of a process, or what --units and --metric say. Time that is seen at the

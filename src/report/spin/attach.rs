@@ -38,6 +38,9 @@ pub fn spin_attach(record: &SpinAttachRecord, palette: Palette) -> String {
     }
     out += &threads(record);
     out += &findings(&record.findings, palette);
+    if record.findings.is_empty() && !record.notes.is_empty() {
+        out.push('\n');
+    }
     for note in &record.notes {
         out += &format!("{}\n", paragraph("  · ", "    ", &visible(note)));
     }
@@ -232,7 +235,7 @@ fn threads(record: &SpinAttachRecord) -> String {
         return String::new();
     }
     format!(
-        "\n{}\n",
+        "\n{}",
         table(&["thread", "name", "CPU time", "of that spinning"], rows)
     )
 }

@@ -170,7 +170,7 @@ fn foreign(pid: Tid, error: &io::Error, setting: &Setting) -> Option<Refusal> {
     }
     Some(Refusal {
         reason: format!("process {pid} belongs to another user (uid {owner})"),
-        remedy: Some(format!("sudo {} trace --pid {pid}", setting.program)),
+        remedy: Some(format!("sudo {} … --pid {pid}", setting.program)),
     })
 }
 

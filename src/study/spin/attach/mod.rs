@@ -464,7 +464,7 @@ fn findings(record: &mut SpinAttachRecord) {
             "tunable",
             Severity::Note,
             format!("The spinning looks like {name}, which {tunable} changes."),
-            "`pinwise spin advise` suggests a value; verify it with `pinwise compare --env`.",
+            "`pinwise spin advise` suggests a value, and how to verify it.",
         ));
     }
 }
