@@ -258,6 +258,7 @@ pub fn identify(evidence: &Evidence<'_>) -> Vec<Candidate> {
             .iter()
             .filter_map(|one| by_constants(one, evidence)),
     );
+    all.extend(with_folded_bound(evidence));
     all.extend(by_module(evidence));
     all.extend(by_run_time(evidence));
     all.extend(in_libc(evidence));
@@ -314,6 +315,31 @@ fn by_constants(one: &Signature, evidence: &Evidence<'_>) -> Option<Candidate> {
         algorithm: one.algorithm,
         strength: Strength::Likely,
         reason: format!("Its constants are those of it: {}.", numbers.join(", ")),
+    })
+}
+
+/// The .NET Framework's lock where a compiler knew the number of CPUs: rounds
+/// from 50 stay below a multiple of 20,000 then.
+fn with_folded_bound(evidence: &Evidence<'_>) -> Option<Candidate> {
+    const PER_CPU: u64 = 20_000;
+    let found = evidence.found?;
+    let hints = matches!(found.kind, LoopKind::BlindDelay | LoopKind::Polling);
+    let has = |constant: &u64| found.constants.binary_search(constant).is_ok();
+    // `below 480,000` may stand there as `at most 479,999`.
+    let bound = found
+        .constants
+        .iter()
+        .flat_map(|&c| [c, c.saturating_add(1)]);
+    let bound = bound
+        .filter(|bound| *bound >= PER_CPU && bound.is_multiple_of(PER_CPU))
+        .min()?;
+    (hints && has(&50) && has(&3)).then(|| Candidate {
+        algorithm: "netfx_awarelock",
+        strength: Strength::Likely,
+        reason: format!(
+            "Rounds from 50 that triple while below {bound}, which is {} times 20000.",
+            bound / PER_CPU
+        ),
     })
 }
 
@@ -409,6 +435,24 @@ mod tests {
         module: None,
         modules: &[],
     };
+
+    #[test]
+    fn a_bound_for_known_cpus_is_recognised() {
+        for constants in [&[3, 50, 480_000][..], &[3, 50, 479_999]] {
+            let found = polling(constants);
+            let evidence = Evidence {
+                found: Some(&found),
+                ..NOTHING
+            };
+            check(&evidence, Some(("netfx_awarelock", Strength::Likely)));
+        }
+        let found = polling(&[3, 50, 100_001]);
+        let evidence = Evidence {
+            found: Some(&found),
+            ..NOTHING
+        };
+        check(&evidence, None);
+    }
 
     #[test]
     fn every_signature_is_of_the_table() {

@@ -178,7 +178,7 @@ impl Live {
         }
         self.with(tid, |thread| {
             thread.cpu = Some(cpu);
-            thread.tally.switches += 1;
+            thread.tally.switches = thread.tally.switches.saturating_add(1);
             thread.state = match left {
                 _ if thread.state == State::Ended => State::Ended,
                 Left::Ended => State::Ended,
@@ -207,7 +207,7 @@ impl Live {
         thread.state = State::On { cpu };
         let from = thread.cpu.replace(cpu);
         if let Some(from) = from.filter(|from| *from != cpu) {
-            thread.tally.migrations += 1;
+            thread.tally.migrations = thread.tally.migrations.saturating_add(1);
             if self.is_own(tid) {
                 self.moves.add(self.ground.crossed(from, cpu), 1);
             }
