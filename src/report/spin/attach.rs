@@ -152,13 +152,13 @@ fn place_text(number: usize, place: &SpinPlace, palette: Palette) -> String {
     let function = place.function.as_deref().unwrap_or("no name");
     let head = format!(
         "{number}. {}: {} of CPU time, {:.1} % ({} samples, {})",
-        place.kind.replace('_', " "),
+        visible(&place.kind).replace('_', " "),
         seconds(place.cpu_s),
         100.0 * place.share,
         place.samples,
         counted(place.threads as u64, "thread")
     );
-    let mut out = format!("\n{}\n", palette.strong(&head));
+    let mut out = format!("\n{}\n", palette.strong(&paragraph("", "   ", &head)));
     let lines = [
         Some(format!(
             "{} in {}, at {:#x}",
@@ -238,4 +238,99 @@ fn threads(record: &SpinAttachRecord) -> String {
         "\n{}",
         table(&["thread", "name", "CPU time", "of that spinning"], rows)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{HostRecord, SpinCaller, SpinMatch, SpinThread};
+    use crate::topology::Topology;
+
+    const EVIL: &str = "\u{1b}[31m\r\u{7}</script>";
+
+    fn evil() -> String {
+        EVIL.to_owned()
+    }
+
+    /// A record of which every text is hostile.
+    fn hostile() -> SpinAttachRecord {
+        let topology = Topology::from_synthetic("core:2 pu:1").unwrap();
+        let place = SpinPlace {
+            kind: evil(),
+            function: Some(evil()),
+            module: Some(evil()),
+            address: 0x1000,
+            cpu_s: 1.0,
+            share: 0.5,
+            samples: 1000,
+            threads: 2,
+            hints: 1,
+            gap_hints: Some(30),
+            hint_ns_seen: Some(40.0),
+            hint_ns_pairs: 9,
+            constants: vec![50],
+            callers: vec![SpinCaller {
+                functions: vec![evil(), evil()],
+                cpu_s: 1.0,
+            }],
+            algorithms: vec![SpinMatch {
+                algorithm: evil(),
+                name: evil(),
+                strength: evil(),
+                why: evil(),
+                tunables: vec![evil()],
+            }],
+            code: vec![evil()],
+        };
+        SpinAttachRecord {
+            schema: crate::record::SPIN_ATTACH_SCHEMA.to_owned(),
+            id: evil(),
+            started: evil(),
+            host: HostRecord::new("local".to_owned(), false, &topology),
+            source: TraceSource::Process {
+                pid: 7,
+                name: evil(),
+            },
+            event: evil(),
+            hz: 997,
+            wall_s: 2.0,
+            samples: 2000,
+            cpu_s: 2.0,
+            lost: 0,
+            own_cpu_s: 0.01,
+            shares: Some(SpinShares {
+                polling_s: 1.0,
+                work_s: 1.0,
+                ..SpinShares::default()
+            }),
+            spin_share: Some(0.5),
+            spin_share_error: Some(0.01),
+            pause_ns: Some(40.0),
+            pauses_per_s: Some(12_345_678.0),
+            places: vec![place],
+            threads: vec![SpinThread {
+                pid: 7,
+                tid: 8,
+                name: evil(),
+                cpu_s: 1.0,
+                spin_s: None,
+            }],
+            findings: Vec::new(),
+            exit: None,
+            notes: vec![evil()],
+            tags: vec![evil()],
+        }
+    }
+
+    #[test]
+    fn no_text_of_a_program_reaches_the_terminal_as_it_is() {
+        let text = spin_attach(&hostile(), Palette::new(false));
+        let is_shown = |c: char| c == '\n' || !c.is_control();
+        assert!(text.chars().all(is_shown), "{text:?}");
+        assert!(text.contains("12,345,678 PAUSEs"), "{text}");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+    }
 }
