@@ -263,6 +263,12 @@ pub(super) fn round_size(value: u64) -> String {
     }
 }
 
+/// A number of things; the noun gets an `s` where there are several.
+pub(super) fn counted(many: u64, noun: &str) -> String {
+    let ending = if many == 1 { "" } else { "s" };
+    format!("{many} {noun}{ending}")
+}
+
 /// Digits in groups of three.
 pub(super) fn grouped(value: u64) -> String {
     let digits = value.to_string();

@@ -40,6 +40,11 @@ fn compiled(test: &str, folder: &Path, source: &str, compiler: &[&str]) -> Optio
     Some(program)
 }
 
+/// Two threads that share a pthread spin lock.
+fn spin_lock(test: &str, folder: &Path) -> Option<PathBuf> {
+    compiled(test, folder, "spin_lock.c", &["cc", "-O2", "-pthread"])
+}
+
 fn attached(command: &[&str]) -> Value {
     let mut arguments = vec!["--format", "json", "spin", "attach", "--"];
     arguments.extend(command);
@@ -115,8 +120,7 @@ fn a_pthread_spin_lock_polls() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let compiler = ["cc", "-O2", "-pthread"];
-    let Some(program) = compiled(test, folder.path(), "spin_lock.c", &compiler) else {
+    let Some(program) = spin_lock(test, folder.path()) else {
         return;
     };
     let record = attached(&[program.to_str().unwrap(), SECONDS]);
@@ -213,8 +217,7 @@ fn a_process_is_looked_at_and_left_alone() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let compiler = ["cc", "-O2", "-pthread"];
-    let Some(program) = compiled(test, folder.path(), "spin_lock.c", &compiler) else {
+    let Some(program) = spin_lock(test, folder.path()) else {
         return;
     };
     let start = |seconds: &str| {
@@ -318,8 +321,7 @@ fn a_gate_fails_by_status_1() {
         return skipped(test, "the program that spins is written for x86-64");
     }
     let folder = tempfile::tempdir().unwrap();
-    let compiler = ["cc", "-O2", "-pthread"];
-    let Some(program) = compiled(test, folder.path(), "spin_lock.c", &compiler) else {
+    let Some(program) = spin_lock(test, folder.path()) else {
         return;
     };
     let program = program.to_str().unwrap();

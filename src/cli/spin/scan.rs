@@ -16,7 +16,7 @@ use crate::machine::{Machine, Probe};
 use crate::record::ScanChip;
 use crate::report;
 use crate::spin::chips::{Chip, chip};
-use crate::stats::describe::quantile;
+use crate::study::spin::probed;
 use crate::study::spin::scan::{Limit, Question, assemble};
 
 /// Chips that gaps are told for where none is named: before PAUSE became long,
@@ -108,14 +108,12 @@ fn here(machine: &mut dyn Machine) -> anyhow::Result<ScanChip> {
     let arch = Arch::here().context("--here: hints of this architecture are not known")?;
     let (topology, _) = machine.topology()?;
     let cpu = topology.allowed.first().context("--here: no CPU")?;
-    let batches = machine.probe(&[Probe::Pause { cpu }], BATCHES, BATCHES_LIMIT)?;
-    let values = batches.first().map(|batch| batch.values.as_slice());
-    let values = values.filter(|values| !values.is_empty());
-    let values = values.context("--here: PAUSE could not be measured on this machine")?;
+    let pause_ns = probed(machine, Probe::Pause { cpu }, BATCHES, BATCHES_LIMIT)?;
+    let pause_ns = pause_ns.context("--here: PAUSE could not be measured on this machine")?;
     Ok(ScanChip {
         id: "here".to_owned(),
         arch: arch.name().to_owned(),
-        pause_ns: quantile(values, 0.5),
+        pause_ns,
         source: format!("measured on CPU {cpu}"),
     })
 }

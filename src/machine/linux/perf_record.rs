@@ -7,7 +7,7 @@ pub(super) const HEADER: usize = 8;
 
 /// Type, flags and body of the next record, which is taken off; `None` where it
 /// makes no sense.
-pub(super) fn cut<'a>(rest: &mut &'a [u8]) -> Option<(u32, u16, &'a [u8])> {
+fn cut<'a>(rest: &mut &'a [u8]) -> Option<(u32, u16, &'a [u8])> {
     let mut header = Reader(rest);
     let kind = header.u32()?;
     let flags = header.u16()?;
@@ -15,6 +15,32 @@ pub(super) fn cut<'a>(rest: &mut &'a [u8]) -> Option<(u32, u16, &'a [u8])> {
     let body = rest.get(HEADER..size)?;
     *rest = &rest[size..];
     Some((kind, flags, body))
+}
+
+/// The next record that matters and its time; where one makes no sense,
+/// `damaged` with the time of the one before, and nothing follows. `read` says
+/// what a record holds; its outer `None`: it makes no sense, the inner one: it
+/// does not matter.
+pub(super) fn next<'a, T>(
+    rest: &mut &'a [u8],
+    last_ns: &mut u64,
+    damaged: T,
+    read: impl Fn(u32, u16, &'a [u8]) -> Option<Option<(u64, T)>>,
+) -> Option<(u64, T)> {
+    while !rest.is_empty() {
+        match cut(rest).and_then(|(kind, flags, body)| read(kind, flags, body)) {
+            Some(Some((time_ns, record))) => {
+                *last_ns = time_ns;
+                return Some((time_ns, record));
+            }
+            Some(None) => {}
+            None => {
+                *rest = &[];
+                return Some((*last_ns, damaged));
+            }
+        }
+    }
+    None
 }
 
 /// Numbers one after the other.

@@ -2,7 +2,9 @@
 
 use crate::record::{SpinAttachRecord, SpinPlace, SpinShares, TraceSource};
 use crate::report::comparison::findings;
-use crate::report::style::{Palette, nanoseconds, paragraph, seconds, shortened, table, visible};
+use crate::report::style::{
+    Palette, counted, grouped, nanoseconds, paragraph, seconds, shortened, table, visible,
+};
 
 /// Places, threads and lines that are shown; the record has more.
 const MOST_PLACES: usize = 6;
@@ -117,29 +119,19 @@ fn shares_table(record: &SpinAttachRecord, shares: &SpinShares) -> String {
         let cost = record.pause_ns.map_or_else(String::new, |ns| {
             format!("; one takes {} on this machine", nanoseconds(ns))
         });
-        let line = format!("About {} PAUSEs a second{cost}.", grouped(rate));
+        let line = format!("About {} PAUSEs a second{cost}.", grouped(whole(rate)));
         out += &format!("  {}\n", paragraph("", "  ", &line));
     }
     out
 }
 
-/// A number of things.
-fn counted(number: u64, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
-}
-
-/// A large number with commas.
-fn grouped(value: f64) -> String {
-    let digits = format!("{value:.0}");
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast saturates, and a rate is no negative number"
+)]
+const fn whole(rate: f64) -> u64 {
+    rate.round() as u64
 }
 
 fn place_text(number: usize, place: &SpinPlace, palette: Palette) -> String {

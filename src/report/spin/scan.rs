@@ -1,7 +1,7 @@
 //! The loops with spin-wait hints in binaries, as text.
 
 use crate::record::{GapOnChip, ScannedLoop, SpinScan};
-use crate::report::style::{Palette, bytes, nanoseconds, paragraph, shortened, visible};
+use crate::report::style::{Palette, bytes, counted, nanoseconds, paragraph, shortened, visible};
 
 /// The loops file by file, then what the limit says.
 #[must_use]
@@ -60,11 +60,6 @@ fn summary(record: &SpinScan, index: usize, loops: usize) -> String {
         text += &format!("; {} in no loop", binary.hints_outside_loops);
     }
     text + "."
-}
-
-fn counted(many: u64, noun: &str) -> String {
-    let ending = if many == 1 { "" } else { "s" };
-    format!("{many} {noun}{ending}")
 }
 
 fn told(one: &ScannedLoop, cpus: u64, palette: Palette) -> String {

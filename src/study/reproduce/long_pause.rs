@@ -11,7 +11,7 @@ use crate::record::{ClaimRecord, ExperimentRecord};
 use crate::spin::ProducerConsumer;
 use crate::spin::algorithm::{Algorithm, Case, Setting, Wait};
 use crate::spin::table::{CORECLR_MONITOR, NETFX_AWARELOCK};
-use crate::stats::describe::quantile;
+use crate::study::spin::probed;
 
 pub(super) const MACHINE: &str = include_str!("../../../field-reports/long-pause.toml");
 
@@ -72,10 +72,7 @@ fn pause_ns(machine: &mut dyn Machine) -> Result<Option<f64>> {
         return Ok(None);
     };
     let limit = Duration::from_millis(500);
-    let batches = machine.probe(&[Probe::Pause { cpu }], 100, limit)?;
-    let values = batches.first().map(|b| b.values.as_slice());
-    let values = values.filter(|values| !values.is_empty());
-    Ok(values.map(|values| quantile(values, 0.5)))
+    Ok(probed(machine, Probe::Pause { cpu }, 100, limit)?)
 }
 
 fn latencies(pause_ns: f64) -> Vec<ClaimRecord> {

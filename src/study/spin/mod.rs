@@ -7,3 +7,25 @@ pub mod pause;
 pub mod predict;
 pub mod replay;
 pub mod scan;
+
+use std::time::Duration;
+
+use crate::machine::{Machine, MachineError, Probe};
+use crate::stats::describe::quantile;
+
+/// The median of a probe; `None` where all batches had to be thrown away or it
+/// cannot be made.
+///
+/// # Errors
+/// [`MachineError`], see [`Machine::probe`].
+pub fn probed(
+    machine: &mut dyn Machine,
+    probe: Probe,
+    batches: usize,
+    limit: Duration,
+) -> Result<Option<f64>, MachineError> {
+    let batches = machine.probe(&[probe], batches, limit)?;
+    let values = batches.first().map(|batches| batches.values.as_slice());
+    let values = values.filter(|values| !values.is_empty());
+    Ok(values.map(|values| quantile(values, 0.5)))
+}

@@ -177,22 +177,7 @@ impl<'a> Iterator for Records<'a> {
     type Item = (u64, Record<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        while !self.rest.is_empty() {
-            let read = perf_record::cut(&mut self.rest)
-                .and_then(|(kind, flags, body)| read(kind, flags, body));
-            match read {
-                Some(Some((time_ns, record))) => {
-                    self.time_ns = time_ns;
-                    return Some((time_ns, record));
-                }
-                Some(None) => {}
-                None => {
-                    self.rest = &[];
-                    return Some((self.time_ns, Record::Damaged));
-                }
-            }
-        }
-        None
+        perf_record::next(&mut self.rest, &mut self.time_ns, Record::Damaged, read)
     }
 }
 

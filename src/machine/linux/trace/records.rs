@@ -118,18 +118,20 @@ impl<'a> PerfRecords<'a> {
             time_ns: 0,
         }
     }
+}
 
+impl RecordLayout {
     /// Thread and time that stand at the end of every record but samples
     /// (`sample_id_all`).
-    fn trailer(&self, body: &[u8]) -> Option<(Tid, u64)> {
-        let length = if self.layout.has_thread { 16 } else { 8 };
+    fn trailer(self, body: &[u8]) -> Option<(Tid, u64)> {
+        let length = if self.has_thread { 16 } else { 8 };
         let at = body.len().checked_sub(length)?;
         self.thread_and_time(&mut Reader(&body[at..]))
     }
 
-    fn thread_and_time(&self, reader: &mut Reader<'_>) -> Option<(Tid, u64)> {
+    fn thread_and_time(self, reader: &mut Reader<'_>) -> Option<(Tid, u64)> {
         let mut thread = 0;
-        if self.layout.has_thread {
+        if self.has_thread {
             reader.u32()?;
             thread = reader.i32()?;
         }
@@ -138,7 +140,7 @@ impl<'a> PerfRecords<'a> {
 
     /// What a record says; the outer `None`: it makes no sense, the inner one:
     /// it does not matter here.
-    fn read(&self, kind: u32, flags: u16, body: &'a [u8]) -> Option<Option<(u64, PerfRecord<'a>)>> {
+    fn read(self, kind: u32, flags: u16, body: &[u8]) -> Option<Option<(u64, PerfRecord<'_>)>> {
         let mut reader = Reader(body);
         if kind == kind::SAMPLE {
             let (_, time_ns) = self.thread_and_time(&mut reader)?;
@@ -197,22 +199,9 @@ impl<'a> Iterator for PerfRecords<'a> {
     type Item = (u64, PerfRecord<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        while !self.rest.is_empty() {
-            let read = perf_record::cut(&mut self.rest)
-                .and_then(|(kind, flags, body)| self.read(kind, flags, body));
-            match read {
-                Some(Some((time_ns, record))) => {
-                    self.time_ns = time_ns;
-                    return Some((time_ns, record));
-                }
-                Some(None) => {}
-                None => {
-                    self.rest = &[];
-                    return Some((self.time_ns, PerfRecord::Damaged));
-                }
-            }
-        }
-        None
+        let layout = self.layout;
+        let read = |kind, flags, body| layout.read(kind, flags, body);
+        perf_record::next(&mut self.rest, &mut self.time_ns, PerfRecord::Damaged, read)
     }
 }
 

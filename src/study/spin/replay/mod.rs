@@ -228,10 +228,7 @@ fn probed(machine: &mut dyn Machine, probe: Probe) -> Result<Option<f64>> {
     /// Batches, and how long they may take.
     const BATCHES: usize = 60;
     const LIMIT: Duration = Duration::from_millis(800);
-    let batches = machine.probe(&[probe], BATCHES, LIMIT)?;
-    let values = batches.first().map(|batches| batches.values.as_slice());
-    let values = values.filter(|values| !values.is_empty());
-    Ok(values.map(|values| quantile(values, 0.5)))
+    Ok(super::probed(machine, probe, BATCHES, LIMIT)?)
 }
 
 /// From the release until a waiter that was parked has the lock, ns: the median
