@@ -67,6 +67,16 @@ fn hand(to: &std::os::fd::OwnedFd) {
     unsafe { libc::write(to.as_raw_fd(), [1u8].as_ptr().cast(), 1) };
 }
 
+/// Reads until the thread was seen to leave its CPU for good: that comes after
+/// whoever waits for a thread goes on, and on a busy machine some time after.
+fn drain_to_its_end(live: &mut Live, thread: Tid, events: &mut Vec<Event>) {
+    let is_last = |event: &Event| matches!(&event.what, What::Switch { prev, left: Left::Ended, .. } if *prev == thread);
+    while !events.iter().any(is_last) {
+        std::thread::sleep(Duration::from_millis(1));
+        live.drain(events);
+    }
+}
+
 fn lost(events: &[Event]) -> u64 {
     let lost = events.iter().map(|event| match event.what {
         What::Lost { records } => records,
@@ -83,7 +93,7 @@ fn a_pair_of_threads_is_seen_as_the_kernel_counts_it() {
     };
     let mut events = Vec::new();
     let (thread, kernel) = hand_over(TIMES);
-    live.drain(&mut events);
+    drain_to_its_end(&mut live, thread, &mut events);
     live.finish(&mut events);
 
     assert!(events.is_sorted_by_key(|event| event.time_ns));
@@ -112,15 +122,7 @@ fn a_thread_is_told_from_its_beginning_to_its_end() {
     };
     let mut events = Vec::new();
     let (thread, _) = hand_over(10);
-    // The last switch comes after whoever waits for a thread goes on.
-    let has_ended = |events: &[Event]| {
-        let ends = |event: &Event| event.what == What::Exit { thread };
-        events.iter().any(ends)
-    };
-    while !has_ended(&events) {
-        std::thread::sleep(Duration::from_millis(1));
-        live.drain(&mut events);
-    }
+    drain_to_its_end(&mut live, thread, &mut events);
     live.finish(&mut events);
     let about: Vec<&What> = events
         .iter()
