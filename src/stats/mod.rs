@@ -12,6 +12,7 @@
 //! * [`weights`]: blocks run under load count less, blind to the labels;
 //! * [`sequential`]: looking early without raising the error rate;
 //! * [`confirm`]: several arms against a baseline at one family-wise level;
+//! * [`anytime`]: pairs without a planned number of them;
 //! * [`halving`]: screening many arms down to a few;
 //! * [`verdict`]: faster, slower, same, undecided, and what to do;
 //! * [`steadiness`]: which arm's runs spread less;
@@ -20,6 +21,7 @@
 //!
 //! Nothing here reads a clock or draws a random number.
 
+pub mod anytime;
 pub mod confirm;
 pub mod describe;
 pub mod diagnose;

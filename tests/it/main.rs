@@ -12,6 +12,7 @@
     reason = "tests arrange files, start commands, and fail by panicking"
 )]
 
+mod anytime;
 mod architecture;
 mod cli;
 mod damaged;

@@ -1,0 +1,92 @@
+//! Pairs without a planned number on recorded noise: how often two arms that
+//! are the same are ever told apart, and whether a planted effect is found.
+
+use pinwise::machine::sim::SimulatedMachine;
+use pinwise::machine::{Machine, Output, Request};
+use pinwise::stats::anytime::Sequence;
+use pinwise::topology::CpuSet;
+use pinwise::workload::{Command, Workload};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::replay::recorded;
+
+/// Recordings, by how loaded their machine was, and the standard deviation of
+/// a difference that one would have expected.
+const SERIES: [(&str, f64); 4] = [
+    ("light_cpu.csv.xz", 0.03),
+    ("medium_mem.csv.xz", 0.05),
+    ("aa_bg.csv.xz", 0.1),
+    ("aa_cpu1.csv.xz", 0.1),
+];
+const PAIRS: usize = 60;
+
+/// Differences of pairs in random order, the second arm costing `effect` times
+/// as much.
+fn pairs(path: &str, effect: f64, seed: u64) -> Vec<f64> {
+    let mut machine = SimulatedMachine::open(path, seed).expect("a description");
+    let workload = Workload::new(Command::from_line("prog").expect("a command"));
+    let cpus: CpuSet = "0-1".parse().expect("CPUs");
+    let mut chance = ChaCha8Rng::seed_from_u64(seed);
+    let mut run = || {
+        let request = Request {
+            workload: &workload,
+            cpus: &cpus,
+            memory: None,
+            output: Output::Discard,
+            environment_padding: 0,
+            count_threads_closely: false,
+        };
+        let run = machine.run(&request).expect("a run");
+        run.wall.as_secs_f64().ln()
+    };
+    (0..PAIRS)
+        .map(|_| {
+            let (first, second) = (run(), run());
+            let is_first = chance.random::<bool>();
+            let difference = if is_first {
+                first - second
+            } else {
+                second - first
+            };
+            difference + effect.ln()
+        })
+        .collect()
+}
+
+/// Share of experiments in which the interval leaves `centre` at any look.
+fn share_excluded(noise: &str, effect: f64, scale: f64, experiments: u64) -> f64 {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("machine.toml");
+    let text = format!(
+        "topology = \"core:2 pu:1\"\n[workload.default]\nbase_s = 0.05\n[noise]\n{}\n",
+        recorded(noise)
+    );
+    std::fs::write(&path, text).expect("a writable folder");
+    let path = path.to_str().expect("a UTF-8 path");
+    let sequence = Sequence::new(0.05, scale, 30);
+    let excluded = (0..experiments).filter(|&seed| {
+        let differences = pairs(path, effect, seed);
+        (1..=PAIRS).any(|n| sequence.evidence(&differences[..n], 0.0) >= 20.0)
+    });
+    excluded.count() as f64 / experiments as f64
+}
+
+#[test]
+fn recorded_noise_is_not_taken_for_a_difference() {
+    for (noise, scale) in SERIES {
+        for scale in [scale, 0.2 * scale] {
+            let share = share_excluded(noise, 1.0, scale, 150);
+            // Two standard errors above 5 %.
+            assert!(share <= 0.085, "{noise}, {scale}: {share}");
+        }
+    }
+}
+
+#[test]
+fn a_tenth_is_found_on_recorded_noise() {
+    for (noise, scale) in SERIES {
+        let share = share_excluded(noise, 1.1, scale, 30);
+        assert!(share >= 0.8, "{noise}: {share}");
+    }
+}
