@@ -52,6 +52,13 @@ pub trait Machine {
     /// A command that fails is no error here: see [`Run::end`].
     fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError>;
 
+    /// What a run would cost without noise, on average over what its scheduler
+    /// may do, s of wall-clock time; `None` where nobody knows the truth.
+    /// Asking changes nothing: the runs to come are the same.
+    fn true_cost(&self, _request: &Request<'_>) -> Option<f64> {
+        None
+    }
+
     /// Runs a preparation or clean-up command, unplaced and unmeasured.
     ///
     /// # Errors
@@ -152,6 +159,19 @@ pub enum Output {
     Files(PathBuf),
     /// Both go where pinwise's own go.
     Inherit,
+}
+
+impl Output {
+    /// `discard`, `keep`, `inherit`, or the folder.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Discard => "discard".to_owned(),
+            Self::Keep => "keep".to_owned(),
+            Self::Inherit => "inherit".to_owned(),
+            Self::Files(folder) => folder.display().to_string(),
+        }
+    }
 }
 
 /// One run to be done.

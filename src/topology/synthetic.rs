@@ -65,6 +65,17 @@ struct LevelSpec {
     bytes: Option<u64>,
 }
 
+impl Facts {
+    /// Reads a synthetic description, for facts to be changed before they are
+    /// made a machine.
+    ///
+    /// # Errors
+    /// [`SyntheticError`] names the word that is not understood.
+    pub fn from_synthetic(description: &str) -> Result<Self, SyntheticError> {
+        parse(description)
+    }
+}
+
 pub(super) fn parse(description: &str) -> Result<Facts, SyntheticError> {
     let mut levels: Vec<LevelSpec> = Vec::new();
     let mut units = 1usize;

@@ -26,6 +26,7 @@ mod measure;
 mod method;
 mod profile;
 mod replay;
+mod simulated;
 mod spin_attach;
 mod spin_replay;
 mod spin_scan;

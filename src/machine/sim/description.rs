@@ -5,12 +5,14 @@
 //! "no effect".
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
 
 use super::mechanism::{Assumed, Given, Scheduler};
-use super::series::{self, Series};
+use super::noise::{NoiseParts, RawNoise};
+use super::performance::{Keys, Performance};
+use super::shape::{RawKind, Shape};
 use super::wiring::{Figures, Wiring};
 use super::workload::SimWorkload;
 use crate::placement::Placement;
@@ -58,6 +60,13 @@ pub enum DescriptionError {
 struct RawDescription {
     /// Synthetic topology, as `sim:` itself takes it.
     topology: String,
+    /// The CPUs that may be used, as a list; all that are on without it.
+    allowed: Option<String>,
+    /// CPUs that are switched off, as a list.
+    offline: Option<String>,
+    /// Kinds of CPU.
+    #[serde(default)]
+    kind: Vec<RawKind>,
     /// What commands mean here, by program name; `default` for any other.
     #[serde(default)]
     workload: BTreeMap<String, SimWorkload>,
@@ -71,103 +80,14 @@ struct RawDescription {
     wiring: Figures,
     /// Runs follow from a mechanism.
     scheduler: Option<Scheduler>,
+    /// The time of runs follows from where threads are.
+    performance: Option<Keys>,
     /// Where parameters come from; nothing is computed from it.
     #[serde(default)]
     given: Vec<Given>,
     /// Parameters that nothing gives.
     #[serde(default)]
     assumed: Vec<Assumed>,
-}
-
-/// Noise as written; all parts multiply.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawNoise {
-    /// Optional and only checked: `none`, `lognormal`, `series`.
-    kind: Option<String>,
-    /// Standard deviation of `ln(time)`, independent from run to run.
-    sd: Option<f64>,
-    /// Change per hour: 0.1 is 10 % slower after an hour.
-    drift: Option<f64>,
-    /// Load that comes and goes.
-    bursts: Option<Bursts>,
-    /// The level moves between states, as floating vCPUs do.
-    level_shifts: Option<LevelShifts>,
-    /// A first-order autoregressive wander of `ln(time)`.
-    wander: Option<Wander>,
-    /// Every n-th run is slower.
-    period: Option<Period>,
-    /// A CSV of recorded runs (columns wall, user, sys …), replayed in time
-    /// order from a seeded offset; `.xz` is read too.
-    series: Option<PathBuf>,
-    /// Only the rows of this arm of the series.
-    arm: Option<u32>,
-}
-
-impl RawNoise {
-    const fn has_parts(&self) -> bool {
-        self.sd.is_some()
-            || self.drift.is_some()
-            || self.bursts.is_some()
-            || self.level_shifts.is_some()
-            || self.wander.is_some()
-            || self.period.is_some()
-            || self.series.is_some()
-    }
-}
-
-/// On/off load with exponentially distributed times.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Bursts {
-    /// Mean seconds between the end of one and the start of the next.
-    pub(super) every_s: f64,
-    /// Mean seconds that one lasts.
-    pub(super) lasts_s: f64,
-    /// Times the run takes meanwhile.
-    pub(super) factor: f64,
-}
-
-/// Levels with exponentially distributed dwell times.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct LevelShifts {
-    /// Mean seconds in a level.
-    pub(super) dwell_s: f64,
-    /// Times the run takes in each.
-    pub(super) levels: Vec<f64>,
-}
-
-/// `x(n+1) = correlation × x(n) + innovation`, of stationary deviation `sd`.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Wander {
-    /// Correlation of neighbouring runs.
-    pub(super) correlation: f64,
-    /// Standard deviation of `ln(time)`.
-    pub(super) sd: f64,
-}
-
-/// A disturbance with a period in runs.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Period {
-    /// Every so many runs …
-    pub(super) runs: u64,
-    /// … one takes so many times as long.
-    pub(super) factor: f64,
-}
-
-/// Noise ready to be drawn from.
-#[derive(Debug, Clone, Default)]
-pub(super) struct NoiseParts {
-    pub(super) sd: f64,
-    pub(super) drift: f64,
-    pub(super) bursts: Option<Bursts>,
-    pub(super) level_shifts: Option<LevelShifts>,
-    pub(super) wander: Option<Wander>,
-    pub(super) period: Option<Period>,
-    pub(super) series: Option<Series>,
 }
 
 /// A checked description.
@@ -180,6 +100,7 @@ pub(super) struct Description {
     pub(super) noise: NoiseParts,
     pub(super) wiring: Wiring,
     pub(super) scheduler: Option<Scheduler>,
+    pub(super) performance: Option<Performance>,
     pub(super) given: Vec<Given>,
     pub(super) assumed: Vec<Assumed>,
 }
@@ -190,14 +111,15 @@ impl Description {
             .map_err(|error| DescriptionError::Topology(error.to_string()))?;
         let raw = RawDescription {
             topology: text.to_owned(),
+            allowed: None,
+            offline: None,
+            kind: Vec::new(),
             workload: BTreeMap::new(),
             effects: BTreeMap::new(),
-            noise: RawNoise {
-                sd: Some(0.01),
-                ..RawNoise::default()
-            },
+            noise: RawNoise::lognormal(0.01),
             wiring: Figures::default(),
             scheduler: None,
+            performance: None,
             given: Vec::new(),
             assumed: Vec::new(),
         };
@@ -257,8 +179,13 @@ impl Checker<'_> {
         raw: RawDescription,
         folder: Option<&Path>,
     ) -> Result<Description, DescriptionError> {
-        let topology = Topology::from_synthetic(&raw.topology)
-            .map_err(|error| self.bad("topology", &error.to_string()))?;
+        let shape = Shape {
+            topology: &raw.topology,
+            allowed: raw.allowed.as_deref(),
+            offline: raw.offline.as_deref(),
+            kinds: &raw.kind,
+        };
+        let (topology, speeds) = shape.build(self)?;
         let effects = self.effects("effects", &raw.effects, &topology)?;
         let mut workloads = raw.workload;
         for (name, workload) in &mut workloads {
@@ -270,15 +197,25 @@ impl Checker<'_> {
         if let Some(scheduler) = &raw.scheduler {
             scheduler.check(&topology, self)?;
         }
+        self.contradictions(
+            raw.scheduler.is_some(),
+            raw.performance.is_some(),
+            &workloads,
+        )?;
         let wiring = raw.wiring.check(&topology, self)?;
+        let performance = raw
+            .performance
+            .map(|keys| Performance::new(keys, &topology, &speeds, &wiring, self))
+            .transpose()?;
         Ok(Description {
             topology,
             workloads,
             fallback,
             effects,
-            noise: self.noise(raw.noise, folder)?,
+            noise: raw.noise.check(self, folder)?,
             wiring,
             scheduler: raw.scheduler,
+            performance,
             given: raw.given,
             assumed: raw.assumed,
         })
@@ -295,87 +232,46 @@ impl Checker<'_> {
             .map(|(name, &effect)| {
                 let key = format!("{key}.\"{name}\"");
                 self.positive(&key, effect)?;
-                let placement: Placement = name
-                    .parse()
-                    .map_err(|error| self.bad(&key, &format!("{error}")))?;
-                let realised = placement
-                    .realise(topology)
-                    .map_err(|error| self.bad(&key, &error.to_string()))?;
-                Ok((realised.cpus, effect))
+                Ok((self.placed(&key, name, topology)?, effect))
             })
             .collect()
     }
 
-    fn noise(&self, raw: RawNoise, folder: Option<&Path>) -> Result<NoiseParts, DescriptionError> {
-        self.noise_kind(&raw)?;
-        if let Some(bursts) = &raw.bursts {
-            self.positive("noise.bursts.every_s", bursts.every_s)?;
-            self.positive("noise.bursts.lasts_s", bursts.lasts_s)?;
-            self.positive("noise.bursts.factor", bursts.factor)?;
-        }
-        if let Some(shifts) = &raw.level_shifts {
-            self.positive("noise.level_shifts.dwell_s", shifts.dwell_s)?;
-            if shifts.levels.is_empty() {
-                return Err(self.bad("noise.level_shifts.levels", "needs at least one level"));
-            }
-            for &level in &shifts.levels {
-                self.positive("noise.level_shifts.levels", level)?;
-            }
-        }
-        if let Some(wander) = &raw.wander
-            && !(wander.correlation.abs() < 1.0 && (0.0..10.0).contains(&wander.sd))
-        {
-            let reason = "needs |correlation| < 1 and sd from 0 to 10";
-            return Err(self.bad("noise.wander", reason));
-        }
-        if let Some(period) = &raw.period {
-            self.positive("noise.period.factor", period.factor)?;
-            if period.runs == 0 {
-                return Err(self.bad("noise.period.runs", "must be at least 1"));
-            }
-        }
-        let sd = raw.sd.unwrap_or(0.0);
-        if !(0.0..10.0).contains(&sd) {
-            return Err(self.bad("noise.sd", "must be from 0 to 10"));
-        }
-        let drift = raw.drift.unwrap_or(0.0);
-        if !drift.is_finite() {
-            return Err(self.bad("noise.drift", "must be a finite number"));
-        }
-        let series = match &raw.series {
-            None => None,
-            Some(file) => {
-                let path = folder.unwrap_or(Path::new(".")).join(file);
-                Some(series::load(&path, raw.arm)?)
-            }
-        };
-        Ok(NoiseParts {
-            sd,
-            drift,
-            bursts: raw.bursts,
-            level_shifts: raw.level_shifts,
-            wander: raw.wander,
-            period: raw.period,
-            series,
-        })
+    /// The CPUs of a placement.
+    pub(super) fn placed(
+        &self,
+        key: &str,
+        name: &str,
+        topology: &Topology,
+    ) -> Result<CpuSet, DescriptionError> {
+        let placement: Placement = name
+            .parse()
+            .map_err(|error| self.bad(key, &format!("{error}")))?;
+        let realised = placement
+            .realise(topology)
+            .map_err(|error| self.bad(key, &error.to_string()))?;
+        Ok(realised.cpus)
     }
 
-    fn noise_kind(&self, raw: &RawNoise) -> Result<(), DescriptionError> {
-        let key = "noise.kind";
-        match raw.kind.as_deref() {
-            None => Ok(()),
-            Some("none") if raw.has_parts() => {
-                Err(self.bad(key, "'none' leaves no room for the other keys of [noise]"))
-            }
-            Some("none") => Ok(()),
-            Some("lognormal") if raw.sd.is_none() => Err(self.bad(key, "lognormal needs sd")),
-            Some("series") if raw.series.is_none() => Err(self.bad(key, "series needs series")),
-            Some("lognormal" | "series") => Ok(()),
-            Some(other) => Err(self.bad(
-                key,
-                &format!("'{other}' is not known (none, lognormal, series)"),
-            )),
+    /// Two ways to a run's time at once, or what none of them reads.
+    fn contradictions(
+        &self,
+        has_scheduler: bool,
+        has_performance: bool,
+        workloads: &BTreeMap<String, SimWorkload>,
+    ) -> Result<(), DescriptionError> {
+        if has_scheduler && has_performance {
+            let reason = "there is a [scheduler], too: runs follow from one or from the other; \
+                          leave one of them away";
+            return Err(self.bad("performance", reason));
         }
+        for (name, workload) in workloads {
+            if workload.demand.is_some() && !has_performance {
+                let reason = "needs a section [performance], which says what the machine can do";
+                return Err(self.bad(&format!("workload.{name}.demand"), reason));
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn positive(&self, key: &str, value: f64) -> Result<(), DescriptionError> {
@@ -383,6 +279,19 @@ impl Checker<'_> {
             return Ok(());
         }
         Err(self.bad(key, &format!("{value} must be above 0")))
+    }
+
+    pub(super) fn within(
+        &self,
+        key: &str,
+        value: f64,
+        low: f64,
+        high: f64,
+    ) -> Result<(), DescriptionError> {
+        if (low..=high).contains(&value) {
+            return Ok(());
+        }
+        Err(self.bad(key, &format!("{value} must be from {low} to {high}")))
     }
 
     pub(super) fn bad(&self, key: &str, reason: &str) -> DescriptionError {

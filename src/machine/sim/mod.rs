@@ -10,11 +10,15 @@
 mod description;
 mod mechanism;
 mod noise;
+mod performance;
 mod replay;
 mod series;
+mod shape;
 mod trace;
+mod truth;
 mod wiring;
 mod workload;
+pub mod world;
 
 use std::path::Path;
 use std::time::Duration;
@@ -124,6 +128,20 @@ impl SimulatedMachine {
         Ok(Self::new(label.to_owned(), description, seed))
     }
 
+    /// The same, where relative paths in the text start at `folder`.
+    ///
+    /// # Errors
+    /// [`DescriptionError`] names the line and key.
+    pub fn from_text_in(
+        label: &str,
+        text: &str,
+        folder: &Path,
+        seed: u64,
+    ) -> Result<Self, DescriptionError> {
+        let description = Description::from_text(label, text, Some(folder))?;
+        Ok(Self::new(label.to_owned(), description, seed))
+    }
+
     /// Figures of a source that parameters were set from, as the description
     /// says.
     #[must_use]
@@ -154,7 +172,26 @@ impl SimulatedMachine {
 
     /// Kernels have a mechanism everywhere: their threads mean nothing without.
     fn plays(&self, kernel: Option<&Kernel>) -> bool {
-        self.description.scheduler.is_some() || kernel.is_some()
+        let has_mechanism = self.description.scheduler.is_some() || kernel.is_some();
+        has_mechanism && self.description.performance.is_none()
+    }
+
+    /// Time and threads of a run as the performance model has it.
+    fn compute(&mut self, prepared: &Prepared, request: &Request<'_>) -> Option<Played> {
+        let order = performance::Order {
+            workload: &prepared.workload,
+            cpus: request.cpus,
+            memory: request.memory,
+        };
+        let performance = self.description.performance.as_ref()?;
+        let outcome = performance.play(&order, &mut self.chance);
+        Some(Played {
+            wall_s: outcome.wall_s,
+            busy_s: outcome.busy_s,
+            foreign_s: 0.0,
+            migrations: outcome.migrations,
+            followed_s: outcome.wall_s,
+        })
     }
 
     /// What the mechanism makes of a run; `None` where there is none.
@@ -183,14 +220,25 @@ impl SimulatedMachine {
         mechanism::kernel(request.workload.command.argv())
     }
 
-    /// What a run is before it is played; draws its noise.
-    fn prepare(&mut self, request: &Request<'_>) -> Prepared {
+    /// What a command means here.
+    fn meaning(&self, request: &Request<'_>) -> (Option<Kernel>, SimWorkload) {
         let name = request.workload.command.program_name();
         let kernel = self.kernel_of(request);
-        let workload = match &kernel {
+        let mut workload = match &kernel {
             Some(kernel) => kernel.workload(self.description.described(&kernel.name)),
             None => self.description.workload(name).clone(),
         };
+        if kernel.is_none() && self.description.performance.is_some() {
+            let asked = performance::asked_threads(request.workload);
+            workload.threads = asked.unwrap_or(workload.threads);
+        }
+        (kernel, workload)
+    }
+
+    /// What a run is before it is played; draws its noise.
+    fn prepare(&mut self, request: &Request<'_>) -> Prepared {
+        let name = request.workload.command.program_name();
+        let (kernel, workload) = self.meaning(request);
         let effect = self.description.effect(&workload, request.cpus);
         let noise = self.noise.next(self.now_s, &mut self.chance);
         Prepared {
@@ -219,7 +267,7 @@ impl SimulatedMachine {
         let base_s = played.map_or(workload.base_s, |played| played.wall_s);
         let wall_s = prepared.stretched_s(base_s).min(LONGEST_RUN_S);
         self.now_s += wall_s;
-        let end = self.fails(workload).unwrap_or(End::Status(0));
+        let end = self.fails(workload, request.cpus).unwrap_or(End::Status(0));
         let timeout = request.workload.timeout.map(|t| t.as_secs_f64());
         let is_late = timeout.is_some_and(|limit| wall_s > limit);
         let cpu_share = played.map_or(workload.cpu_share, |played| played.busy_s / played.wall_s);
@@ -259,9 +307,8 @@ impl SimulatedMachine {
         first
     }
 
-    fn fails(&mut self, workload: &SimWorkload) -> Option<End> {
-        let exit = workload.exit?;
-        let probability = workload.fail_probability.unwrap_or(1.0);
+    fn fails(&mut self, workload: &SimWorkload, cpus: &CpuSet) -> Option<End> {
+        let (exit, probability) = workload.failure(cpus)?;
         (self.chance.random::<f64>() < probability).then_some(End::Status(exit))
     }
 }
@@ -286,8 +333,15 @@ impl Machine for SimulatedMachine {
     fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
         let prepared = self.prepare(request);
         let environment = &request.workload.environment;
-        let played = self.play(&prepared, request.cpus, environment, &mut Nobody);
+        let played = match self.compute(&prepared, request) {
+            Some(computed) => Some(computed),
+            None => self.play(&prepared, request.cpus, environment, &mut Nobody),
+        };
         Ok(self.finish(&prepared, request, played))
+    }
+
+    fn true_cost(&self, request: &Request<'_>) -> Option<f64> {
+        truth::true_cost(self, request)
     }
 
     fn run_helper(&mut self, _role: &'static str, _command: &Command) -> Result<(), MachineError> {

@@ -1,8 +1,10 @@
 //! Draws the noise of one run after the other.
 
+mod description;
+
 use rand::{Rng, RngExt};
 
-use super::description::NoiseParts;
+pub(super) use self::description::{NoiseParts, RawNoise};
 use crate::stats::normal;
 
 /// Bursts and level shifts followed during one run. Where the runs are longer

@@ -154,6 +154,144 @@ fn damaged_series_name_the_line() {
     assert!(error("wall\n1\n").1.contains("too few"));
 }
 
+const UNEVEN: &str =
+    "topology = \"package:1 l3:2 core:4 pu:2\"\nallowed = \"0-5,8-11\"\noffline = \"15\"\n";
+const TWO_KINDS: &str =
+    "[[kind]]\nname = \"P\"\ncpus = \"0-7\"\nspeed = 1.0\n[[kind]]\ncpus = \"8-15\"\nspeed = 0.6\n";
+
+#[test]
+fn some_cpus_are_off_or_not_allowed_and_some_are_slow() {
+    let mut machine = machine(&format!("{UNEVEN}{TWO_KINDS}"), 1).unwrap();
+    let (topology, warnings) = machine.topology().unwrap();
+    assert!(warnings.is_empty());
+    assert_eq!(topology.cpus.len(), 16);
+    assert_eq!(topology.online.to_string(), "0-14");
+    assert_eq!(topology.allowed.to_string(), "0-5,8-11");
+    assert_eq!(topology.restrictions[0].by, "cpuset of the description");
+    assert_eq!(topology.counts().cores, 5);
+    let kinds: Vec<String> = topology
+        .kinds
+        .iter()
+        .map(|kind| format!("{} {}", kind.name, kind.cpus))
+        .collect();
+    assert_eq!(kinds, ["E 8-14", "P 0-7"]);
+    assert_eq!(times(&mut machine, "p-cores", 1), [0.1]);
+}
+
+#[test]
+fn contradictions_of_cpus_are_refused_with_their_key() {
+    for (extra, part) in [
+        (
+            "allowed = \"0-4\"",
+            "allowed: there is no CPU 4; the topology has CPUs 0-3",
+        ),
+        ("allowed = \"\"", "allowed: names no CPU"),
+        ("allowed = \"x\"", "allowed: 'x' is not a CPU number"),
+        ("offline = \"0-3\"", "offline: leaves no CPU switched on"),
+        (
+            "offline = \"2\"\nallowed = \"1-2\"",
+            "allowed: CPUs 2 are offline",
+        ),
+        (
+            "[[kind]]\ncpus = \"0-3\"\nspeed = 1.0",
+            "kind: one kind alone is none",
+        ),
+        (
+            "[[kind]]\ncpus = \"0-1\"\nspeed = 1.0\n[[kind]]\ncpus = \"1-3\"\nspeed = 2.0",
+            "kind[1].cpus: CPUs 1 are of another kind, too",
+        ),
+        (
+            "[[kind]]\ncpus = \"0-1\"\nspeed = 1.0\n[[kind]]\ncpus = \"2-3\"\nspeed = 1.0",
+            "kind[1].speed: another kind is as fast",
+        ),
+        (
+            "[[kind]]\nname = \"P\"\ncpus = \"0-1\"\nspeed = 1.0\n[[kind]]\ncpus = \"2-3\"\nspeed = 2.0",
+            "kind[0].name: by its speed this kind is called E",
+        ),
+        (
+            "[[kind]]\ncpus = \"0-1\"\nspeed = 1.0\n[[kind]]\ncpus = \"2\"\nspeed = 2.0",
+            "kind: CPUs 3 are of no kind",
+        ),
+        (
+            "[[kind]]\ncpus = \"0-1\"\nspeed = 0.0\n[[kind]]\ncpus = \"2-3\"\nspeed = 2.0",
+            "kind[0].speed: 0 must be from 0.01 to 100",
+        ),
+        (
+            "offline = \"2-3\"\n[[kind]]\ncpus = \"0-1\"\nspeed = 1.0\n[[kind]]\ncpus = \"2-3\"\nspeed = 2.0",
+            "kind[1].cpus: all its CPUs are offline",
+        ),
+    ] {
+        let text = format!("topology = \"core:4 pu:1\"\n{extra}");
+        let error = machine(&text, 1).unwrap_err().to_string();
+        assert!(error.contains(part), "{text}: {error}");
+    }
+    let wired = format!("{UNEVEN}[wiring]\ntopology = \"package:1 l3:4 core:2 pu:2\"\n");
+    machine(&wired, 1).unwrap();
+}
+
+#[test]
+fn a_program_fails_under_some_placements() {
+    let text = "topology = \"l3:2 core:2 pu:1\"\n[workload.default]\nbase_s = 1.0\nfails = [\"one-llc\", \"cpu:3\"]\n";
+    let end = |text: &str, list: &str| {
+        let mut machine = machine(text, 1).unwrap();
+        let (workload, cpus) = (
+            Workload::new(Command::from_line("prog").unwrap()),
+            CpuSet::parse_list(list).unwrap(),
+        );
+        let request = Request {
+            workload: &workload,
+            cpus: &cpus,
+            memory: None,
+            output: Output::Discard,
+            environment_padding: 0,
+            count_threads_closely: false,
+        };
+        let truth = machine.true_cost(&request);
+        (machine.run(&request).unwrap().end, truth)
+    };
+    assert_eq!(end(text, "0-1"), (End::Status(1), None));
+    assert_eq!(end(text, "3"), (End::Status(1), None));
+    assert_eq!(end(text, "0-3"), (End::Status(0), Some(1.0)));
+    let other = format!("{text}exit = 7\n");
+    assert_eq!(end(&other, "0-1"), (End::Status(7), None));
+    assert_eq!(end(&other, "2-3"), (End::Status(0), Some(1.0)));
+    let often = format!("{other}fail_probability = 0.5\n");
+    assert_eq!(end(&often, "2-3").1, Some(1.0));
+    let always = "topology = \"pu:1\"\n[workload.default]\nbase_s = 1.0\nexit = 3\n";
+    assert_eq!(end(always, "0"), (End::Status(3), None));
+    let wrong = text.replace("cpu:3", "cpu:9");
+    let error = machine(&wrong, 1).unwrap_err().to_string();
+    assert!(error.contains("workload.default.fails: cpu:9"), "{error}");
+}
+
+#[test]
+fn plain_and_scheduled_machines_know_the_truth_too() {
+    let cost = |text: &str, list: &str| {
+        let machine = machine(text, 1).unwrap();
+        let workload = Workload::new(Command::from_line("prog").unwrap());
+        let cpus = CpuSet::parse_list(list).unwrap();
+        let request = Request {
+            workload: &workload,
+            cpus: &cpus,
+            memory: None,
+            output: Output::Discard,
+            environment_padding: 0,
+            count_threads_closely: false,
+        };
+        let truth = machine.true_cost(&request);
+        assert_eq!(truth, machine.true_cost(&request));
+        truth.unwrap()
+    };
+    let plain = "topology = \"core:2 pu:1\"\n[workload.default]\nbase_s = 2.0\n[effects]\n\"cpu:0\" = 1.5\n[noise]\nsd = 0.5";
+    assert!((cost(plain, "0-1") - 2.0).abs() < 1e-12);
+    assert!((cost(plain, "0") - 3.0).abs() < 1e-12);
+    let played = "topology = \"core:2 pu:2\"\n[scheduler]\npolicy = \"core-first\"\nsmt_throughput = 1.2\n[workload.default]\nbase_s = 12\nthreads = 2\n[noise]\nsd = 0.5";
+    for (cpus, expected) in [("0", 12.0), ("0-1", 10.0), ("0-3", 6.0)] {
+        let found = cost(played, cpus);
+        assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+    }
+}
+
 /// Numbers that TOML can write and that noise must survive or refuse.
 fn any_number() -> impl Strategy<Value = String> {
     let odd = ["0.0", "-1.0", "inf", "nan", "1e300", "1e-300", "1e9"];

@@ -24,11 +24,14 @@ const MOST_SILENT_ROUNDS: u32 = 100;
 const NAME_BYTES: usize = 15;
 
 /// What stands in the way of a tier on this machine.
-fn refusal(tier: Tier, has_scheduler: bool) -> Option<Refusal> {
+fn refusal(tier: Tier, is_played: bool, is_computed: bool) -> Option<Refusal> {
     let reason = if tier == Tier::Proc {
         "a simulated machine has no /proc to poll"
-    } else if has_scheduler {
+    } else if is_played {
         return None;
+    } else if is_computed {
+        "runs of this simulated machine are computed from [performance], not played; a \
+         [scheduler] in its place plays them"
     } else {
         "runs of this simulated machine are written down, not played; a [scheduler] in its \
          description plays them (kernels are always played)"
@@ -42,9 +45,10 @@ fn refusal(tier: Tier, has_scheduler: bool) -> Option<Refusal> {
 /// All tiers but polling, where there is a mechanism to be watched.
 pub(super) fn tiers(machine: &SimulatedMachine) -> Vec<Availability> {
     let has_scheduler = machine.plays(None);
+    let is_computed = machine.description.performance.is_some();
     let availability = |&tier: &Tier| Availability {
         tier,
-        refused: refusal(tier, has_scheduler),
+        refused: refusal(tier, has_scheduler, is_computed),
     };
     Tier::ALL.iter().map(availability).collect()
 }
@@ -56,7 +60,8 @@ pub(super) fn trace(
     listener: &mut dyn Listener,
 ) -> Result<Traced, MachineError> {
     let tier = order.tier.unwrap_or(Tier::Bpf);
-    let permitted = |is_played: bool| match refusal(tier, is_played) {
+    let is_computed = machine.description.performance.is_some();
+    let permitted = |is_played: bool| match refusal(tier, is_played, is_computed) {
         None => Ok(()),
         Some(refusal) => Err(MachineError::Untraceable {
             tier: tier.name(),

@@ -21,6 +21,7 @@ use self::truth::{Shared, Truth};
 use super::noise::gaussian;
 use super::{LONGEST_RUN_S, SimulatedMachine};
 use crate::machine::{Batches, Probe};
+use crate::topology::Topology;
 
 /// Starting and pinning threads, per call.
 const START_S: f64 = 1e-4;
@@ -44,6 +45,46 @@ impl Wiring {
     pub(super) const fn waiting_ns(&self) -> (f64, f64) {
         (self.figures.pause_ns, self.figures.futex_wake_ns)
     }
+
+    /// What the machine is really wired like; of several states the first.
+    pub(super) fn true_topology(&self) -> &Topology {
+        &self.states[0].truth.topology
+    }
+
+    /// Figures of its memory and distances.
+    pub(super) const fn measured(&self) -> Measured {
+        let figures = &self.figures;
+        Measured {
+            core_gb_per_s: figures.core_gb_per_s,
+            node_gb_per_s: figures.node_gb_per_s,
+            cache_gb_per_s: figures.cache_gb_per_s,
+            memory_ns: figures.memory_ns,
+            remote_memory_ns: figures.remote_memory_ns,
+            loaded_factor: figures.loaded_factor,
+            smt_ns: figures.smt_ns,
+            llc_ns: figures.llc_ns,
+            numa_ns: figures.numa_ns,
+            package_ns: figures.package_ns,
+            remote_ns: figures.remote_ns,
+        }
+    }
+}
+
+/// Figures of memory and distances that runs depend on, too.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Measured {
+    pub(super) core_gb_per_s: f64,
+    pub(super) node_gb_per_s: f64,
+    pub(super) cache_gb_per_s: f64,
+    pub(super) memory_ns: f64,
+    pub(super) remote_memory_ns: f64,
+    pub(super) loaded_factor: f64,
+    pub(super) smt_ns: f64,
+    pub(super) llc_ns: f64,
+    /// `None`: as `package_ns`.
+    pub(super) numa_ns: Option<f64>,
+    pub(super) package_ns: f64,
+    pub(super) remote_ns: f64,
 }
 
 /// What probing a simulated machine needs to remember.
@@ -307,11 +348,11 @@ impl Call<'_> {
         if !self.wiring.figures.ignores_affinity {
             return (a, b);
         }
-        let cpus = &truth.topology.cpus;
+        let cpus: Vec<usize> = truth.topology.online.iter().collect();
         let first = self.probing.chance.random_range(0..cpus.len());
         let others = cpus.len().max(2) - 1;
         let second = (first + 1 + self.probing.chance.random_range(0..others)) % cpus.len();
-        (cpus[first].id, cpus[second].id)
+        (cpus[first], cpus[second])
     }
 
     /// Draws a batch: its value, or what it was thrown away for.

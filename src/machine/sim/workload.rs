@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::DescriptionError;
 use super::description::Checker;
+use super::performance::Demand;
 use crate::topology::{CpuSet, Topology};
 
 /// A command on the simulated machine.
@@ -42,8 +43,15 @@ pub(super) struct SimWorkload {
     /// Does it bind its threads to its CPUs in turn?
     #[serde(default)]
     pub(super) places_itself: bool,
+    /// What it asks of a machine with `[performance]`.
+    pub(super) demand: Option<Demand>,
+    /// Placements under which it always fails.
+    #[serde(default)]
+    pub(super) fails: Vec<String>,
     #[serde(skip)]
     pub(super) resolved: Vec<(CpuSet, f64)>,
+    #[serde(skip)]
+    pub(super) failing: Vec<CpuSet>,
 }
 
 const fn one() -> f64 {
@@ -70,8 +78,23 @@ impl SimWorkload {
             smt_throughput: None,
             working_set_bytes: None,
             places_itself: false,
+            demand: None,
+            fails: Vec::new(),
             resolved: Vec::new(),
+            failing: Vec::new(),
         }
+    }
+
+    /// Exit status of failing runs, and the probability of one on these CPUs.
+    pub(super) fn failure(&self, cpus: &CpuSet) -> Option<(i32, f64)> {
+        if self.failing.contains(cpus) {
+            return Some((self.exit.unwrap_or(1), 1.0));
+        }
+        // An exit status alone means that all runs fail, unless it says how
+        // those fail that are listed.
+        let usual = if self.fails.is_empty() { 1.0 } else { 0.0 };
+        let probability = self.fail_probability.unwrap_or(usual);
+        self.exit.map(|exit| (exit, probability))
     }
 
     /// Checks the figures and finds the CPUs of the effects.
@@ -105,7 +128,15 @@ impl SimWorkload {
         if !(0.0..=1.0).contains(&probability) {
             return Err(checker.bad(&format!("{key}.fail_probability"), "must be from 0 to 1"));
         }
+        if let Some(demand) = &self.demand {
+            demand.check(&key, checker)?;
+        }
         self.resolved = checker.effects(&format!("{key}.effects"), &self.effects, topology)?;
+        self.failing = self
+            .fails
+            .iter()
+            .map(|name| checker.placed(&format!("{key}.fails"), name, topology))
+            .collect::<Result<_, _>>()?;
         Ok(())
     }
 }

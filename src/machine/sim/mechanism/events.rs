@@ -356,11 +356,42 @@ impl Play<'_> {
         let is_idle = |at: &usize| self.on[*at].is_none();
         let is_alone = |at: &usize| self.busy_in_core[field.core_of[*at]] == 0;
         let idle = party.allowed.iter().copied().filter(is_idle);
+        let near = match party.policy {
+            Policy::LlcFirst => Some(self.fullest(role.party, idle.clone())),
+            _ => None,
+        };
+        let idle = idle.filter(|&at| near.as_ref().is_none_or(|near| near[field.llc_of[at]]));
         let alone = match party.policy {
-            Policy::CoreFirst => pick(idle.clone().filter(is_alone), self.chance),
+            Policy::CoreFirst | Policy::LlcFirst => {
+                pick(idle.clone().filter(is_alone), self.chance)
+            }
             Policy::RandomIdle | Policy::Pinned => None,
         };
         alone.or_else(|| pick(idle, self.chance))
+    }
+
+    /// Which last-level caches have the most running threads of a party, of
+    /// those with an idle CPU.
+    fn fullest(&self, party: usize, idle: impl Iterator<Item = usize>) -> Vec<bool> {
+        let field = self.field;
+        let mut running = vec![0u32; field.llcs];
+        for (thread, role) in self.threads.iter().zip(&field.roles) {
+            if let State::Running { at } = thread.state
+                && role.party == party
+            {
+                running[field.llc_of[at]] += 1;
+            }
+        }
+        let mut has_idle = vec![false; field.llcs];
+        idle.for_each(|at| has_idle[field.llc_of[at]] = true);
+        let counts = || running.iter().zip(&has_idle);
+        let most = counts()
+            .filter(|(_, has)| **has)
+            .map(|(count, _)| *count)
+            .max();
+        counts()
+            .map(|(count, has)| *has && Some(*count) == most)
+            .collect()
     }
 
     fn exponential(&mut self, mean: f64) -> f64 {

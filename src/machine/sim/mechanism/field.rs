@@ -37,6 +37,9 @@ pub(super) struct Field<'a> {
     /// Position among cores of each of them.
     pub(super) core_of: Vec<usize>,
     pub(super) cores: usize,
+    /// Last-level cache of each of them; CPUs without one are all under one.
+    pub(super) llc_of: Vec<usize>,
+    pub(super) llcs: usize,
     pub(super) parties: Vec<Party>,
     /// Threads of the run first, then those of neighbours.
     pub(super) roles: Vec<Role>,
@@ -62,6 +65,8 @@ impl<'a> Field<'a> {
                 .collect()
         };
         let core = |cpu: usize| topology.cpu(cpu).and_then(|cpu| cpu.core).unwrap_or(cpu);
+        let none = topology.llcs.len();
+        let llc = |cpu: usize| topology.cpu(cpu).and_then(|cpu| cpu.llc).unwrap_or(none);
         let mut parties = vec![Party {
             policy: if workload.places_itself {
                 Policy::Pinned
@@ -107,6 +112,8 @@ impl<'a> Field<'a> {
             workload,
             smt_throughput: workload.smt_throughput.unwrap_or(scheduler.smt_throughput),
             core_of: list.iter().map(|&cpu| core(cpu)).collect(),
+            llc_of: list.iter().map(|&cpu| llc(cpu)).collect(),
+            llcs: topology.llcs.len() + 1,
             cores: topology.cores.len().max(topology.cpus.len()),
             cpus: list,
             parties,

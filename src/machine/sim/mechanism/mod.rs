@@ -40,6 +40,9 @@ pub(super) enum Policy {
     RandomIdle,
     /// An idle CPU of an idle core before any other.
     CoreFirst,
+    /// An idle CPU under the last-level cache where most of the program's
+    /// threads run: of an idle core, else beside a sibling.
+    LlcFirst,
     /// Thread i stays on the i-th CPU.
     Pinned,
 }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::truth::Truth;
 use crate::machine::sim::description::{Checker, DescriptionError};
+use crate::machine::sim::shape::without;
 use crate::topology::{CpuSet, Topology};
 
 /// No figure of a simulated machine is smaller or larger, whatever its unit:
@@ -401,9 +402,11 @@ fn truth(
     text: &str,
     reported: &Topology,
 ) -> Result<Topology, DescriptionError> {
+    let present: CpuSet = reported.cpus.iter().map(|cpu| cpu.id).collect();
+    let offline = present.difference(&reported.online);
     let topology =
-        Topology::from_synthetic(text).map_err(|error| bad(checker, key, &error.to_string()))?;
-    if topology.online == reported.online {
+        without(text, &offline).map_err(|error| bad(checker, key, &error.to_string()))?;
+    if topology.cpus.iter().map(|cpu| cpu.id).eq(present.iter()) {
         return Ok(topology);
     }
     let reason = format!(

@@ -52,7 +52,7 @@ impl Truth {
         let threads = numbers(most, stacked);
         let l2s = numbers(most, &shared_l2s(&truth.topology));
         let mesh = Mesh::of(&truth.topology);
-        for cpu in &truth.topology.cpus {
+        for cpu in truth.topology.cpus.iter().filter(|cpu| cpu.online) {
             let own = most + cpu.id;
             let node = cpu.numa_node.unwrap_or(own);
             let package = cpu.package.unwrap_or(own);

@@ -1,0 +1,81 @@
+//! Which thread comes to which CPU.
+
+use rand::RngExt;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use super::keys::Spread;
+use super::layout::Layout;
+use super::seats::Seats;
+
+/// Does chance decide anything? Where threads fill the CPUs evenly, each CPU
+/// has its share of them, and no scheduler gains by a move.
+pub(super) const fn is_free(policy: Spread, threads: usize, cpus: usize) -> bool {
+    !matches!(policy, Spread::Pinned) && !threads.is_multiple_of(cpus)
+}
+
+/// A position for each thread: full rounds over all CPUs, and the rest as the
+/// policy has it.
+pub(super) fn assign(
+    seats: &Seats,
+    layout: &Layout,
+    policy: Spread,
+    threads: usize,
+    chance: &mut ChaCha8Rng,
+) -> Vec<usize> {
+    let cpus = layout.order.len();
+    let rest = threads % cpus;
+    let mut at = Vec::with_capacity(threads);
+    for _ in 0..threads / cpus {
+        at.extend(&layout.order);
+    }
+    if rest == 0 {
+        return at;
+    }
+    let mut order = layout.order.clone();
+    match policy {
+        Spread::Pinned => {}
+        Spread::RandomIdle => order.shuffle(chance),
+        Spread::CoreFirst => {
+            order.shuffle(chance);
+            order = cores_first(seats, &order);
+        }
+        Spread::LlcFirst => order = llcs_first(seats, &order, chance),
+    }
+    at.extend(&order[..rest]);
+    at
+}
+
+/// The first CPU of every core before the second of any, otherwise in the same
+/// order.
+fn cores_first(seats: &Seats, order: &[usize]) -> Vec<usize> {
+    let mut used = vec![0usize; seats.cores];
+    let mut ranked: Vec<(usize, usize)> = order
+        .iter()
+        .map(|&at| {
+            let count = &mut used[seats.seats[at].core];
+            *count += 1;
+            (*count, at)
+        })
+        .collect();
+    ranked.sort_by_key(|&(rank, _)| rank);
+    ranked.into_iter().map(|(_, at)| at).collect()
+}
+
+/// Last-level cache by last-level cache, beginning with any; within each,
+/// cores first.
+fn llcs_first(seats: &Seats, order: &[usize], chance: &mut ChaCha8Rng) -> Vec<usize> {
+    let llc = |at: &usize| seats.seats[*at].nested[2];
+    let mut caches: Vec<Vec<usize>> = order
+        .chunk_by(|a, b| llc(a) == llc(b))
+        .map(<[usize]>::to_vec)
+        .collect();
+    // What is near to the first is filled next: only where it begins is chance.
+    let first = chance.random_range(0..caches.len());
+    caches.rotate_left(first);
+    for inside in &mut caches {
+        inside.shuffle(chance);
+        *inside = cores_first(seats, inside);
+    }
+    caches.concat()
+}
