@@ -7,6 +7,7 @@
 mod kernels;
 mod profile;
 mod sampling;
+mod search;
 mod spin;
 mod stored;
 mod topology;
@@ -19,6 +20,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(super) use kernels::{BenchArgs, KernelArgs, RecipesArgs, ReproduceArgs, SplitChoice, Suite};
 pub(super) use profile::{ProfileAction, ProfileArgs, ProfileDiffArgs, ProfileView};
+pub(super) use search::{PredictArgs, SearchArgs, SearchResultArgs};
 pub(super) use spin::{
     ProcessorArgs, SpinAction, SpinAdviseArgs, SpinArgs, SpinAttachArgs, SpinPauseArgs,
     SpinPredictArgs, SpinReplayArgs, SpinScanArgs, UnknownGap,
@@ -41,6 +43,7 @@ use super::values::{parse_count, parse_duration, parse_margin, parse_share, pars
   pinwise doctor
   pinwise compare -- xz -T2 -k -c big.tar
   pinwise compare --place os-default --place one-core -- ./prog
+  pinwise search --threads 16 -- ./prog
   pinwise run --place one-per-core -- ./prog
   pinwise trace -- ./prog
 
@@ -114,7 +117,8 @@ pub enum Format {
     Text,
     /// Exactly the stored record.
     Json,
-    /// `topology` only: a drawing of the machine and its latency matrix.
+    /// `topology`: a drawing of the machine and its latency matrix; `show` of
+    /// a search or a profile: its picture.
     Svg,
     /// `topology` only: hwloc 2 XML, with what was measured as groups and
     /// distances.
@@ -147,6 +151,10 @@ is changed.")]
     Doctor,
     /// Compare placements of a command, or commands, or parameters
     Compare(Box<CompareArgs>),
+    /// Find the best of very many placements in few runs
+    Search(Box<SearchArgs>),
+    /// Predict the cost of placements that a search did not run
+    Predict(PredictArgs),
     /// Run a command once, placed; signals and exit status pass through
     Run(RunArgs),
     /// Trace what the scheduler does with a program's threads
@@ -306,7 +314,9 @@ pub struct ExperimentArgs {
 
 Placements: os-default, compact, one-per-core, one-per-llc, one-per-numa,
 spread, balanced, p-cores, e-cores, one-core, one-llc, one-numa, one-package
-(these four with :INDEX), cpu:LIST, mask:HEX, shape:pkg=1,llc=2,core=8,smt=1;
+(these four with :INDEX), cpu:LIST, mask:HEX, shape:pkg=1,llc=2,core=8,smt=1,
+shape:llc=2,core=8,cpu=12 (12 CPUs, spread evenly), tree:2l.4c.1t (2 LLCs, in
+each 4 cores, of each 1 CPU; a unit with nothing inside is used whole);
 each may carry *N (use N CPUs) and /mem=local|bind|interleave.
 `pinwise topology --explain PLACEMENT` says what one stands for.")]
 pub struct CompareArgs {

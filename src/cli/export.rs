@@ -10,7 +10,8 @@ use super::args::{ExportArgs, Global, ResultArgs};
 use super::history::needed_store;
 use super::terminal::Terminal;
 use crate::record::{
-    BENCH_SCHEMA, Bench, COMPARISON_SCHEMA, Comparison, TOPOLOGY_SCHEMA, TRACE_SCHEMA, TraceRecord,
+    BENCH_SCHEMA, Bench, COMPARISON_SCHEMA, Comparison, SEARCH_SCHEMA, SearchRecord,
+    TOPOLOGY_SCHEMA, TRACE_SCHEMA, TraceRecord,
 };
 use crate::report;
 
@@ -34,6 +35,8 @@ pub(super) fn stored(
         form.render_bench(&stored.kept(BENCH_SCHEMA)?)?
     } else if stored.is_of(TRACE_SCHEMA) {
         form.render_trace(&stored.kept(TRACE_SCHEMA)?)?
+    } else if stored.is_of(SEARCH_SCHEMA) {
+        form.render_search(&stored.kept(SEARCH_SCHEMA)?)?
     } else if stored.is_of(TOPOLOGY_SCHEMA) {
         bail!(
             "record {} is a machine, not an experiment: --json only (pinwise show {0} --format svg draws it)",
@@ -81,6 +84,17 @@ impl Form {
             Self::Markdown | Self::Hyperfine => {
                 bail!("record {} is a trace: --json or --csv", record.id)
             }
+        }
+    }
+
+    fn render_search(self, record: &SearchRecord) -> anyhow::Result<String> {
+        match self {
+            Self::Json => Ok(format!("{}\n", serde_json::to_string(record)?)),
+            Self::Csv => Ok(report::search_csv(record)?),
+            Self::Markdown | Self::Hyperfine => bail!(
+                "record {} is a search: --json or --csv (pinwise show {0} --format svg draws it)",
+                record.id
+            ),
         }
     }
 
@@ -132,7 +146,15 @@ pub(super) fn results(record: &Comparison, args: &ResultArgs) -> anyhow::Result<
 /// Files that shall be written can be: told before an hour of measuring, not
 /// after. None is left behind, since there may be no result.
 pub(super) fn check_writable(args: &ResultArgs) -> anyhow::Result<()> {
-    for (option, _, path) in asked_for(args) {
+    let files: Vec<(&'static str, &Path)> = asked_for(args)
+        .map(|(option, _, path)| (option, path))
+        .collect();
+    check_files(&files)
+}
+
+/// The same of files by option.
+pub(super) fn check_files(files: &[(&'static str, &Path)]) -> anyhow::Result<()> {
+    for (option, path) in files {
         let is_new = !path.exists();
         std::fs::OpenOptions::new()
             .append(true)

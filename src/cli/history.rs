@@ -8,8 +8,9 @@ use super::terminal::Terminal;
 use super::{Exit, open_store};
 use crate::record::{
     BENCH_SCHEMA, Bench, PROFILE_SCHEMA, ProfileRecord, REPRODUCTION_SCHEMA, Reproduction,
-    SPIN_ATTACH_SCHEMA, SPIN_PAUSE_SCHEMA, SPIN_REPLAY_SCHEMA, SpinAttachRecord, SpinPauseRecord,
-    SpinReplayRecord, TOPOLOGY_SCHEMA, TRACE_SCHEMA, TraceRecord,
+    SEARCH_SCHEMA, SPIN_ATTACH_SCHEMA, SPIN_PAUSE_SCHEMA, SPIN_REPLAY_SCHEMA, SearchRecord,
+    SpinAttachRecord, SpinPauseRecord, SpinReplayRecord, TOPOLOGY_SCHEMA, TRACE_SCHEMA,
+    TraceRecord,
 };
 use crate::report::{self, Line};
 use crate::store::Store;
@@ -61,6 +62,10 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
     if stored.is_of(PROFILE_SCHEMA) {
         let record: ProfileRecord = stored.kept(PROFILE_SCHEMA)?;
         return super::profile::show(&record, terminal);
+    }
+    if stored.is_of(SEARCH_SCHEMA) {
+        let record: SearchRecord = stored.kept(SEARCH_SCHEMA)?;
+        return super::search::show(&record, terminal);
     }
     if matches!(terminal.format(), Format::Svg | Format::Xml) {
         bail!(

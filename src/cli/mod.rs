@@ -13,10 +13,12 @@ mod history;
 mod host;
 mod kernel;
 mod plan;
+mod predict;
 mod profile;
 mod progress;
 mod recipes;
 mod reproduce;
+mod search;
 mod spin;
 mod subject;
 mod terminal;
@@ -106,6 +108,8 @@ fn dispatch(cli: Cli, terminal: &Terminal) -> anyhow::Result<Exit> {
         Command::Doctor => host::doctor(global, terminal),
         Command::Run(args) => host::run(global, &args, terminal),
         Command::Compare(args) => compare::compare(global, &args, terminal),
+        Command::Search(args) => search::search(global, &args, terminal),
+        Command::Predict(args) => predict::predict(global, &args, terminal),
         Command::Trace(args) => trace::trace(global, &args, terminal),
         Command::Spin(args) => spin::spin(global, &args, terminal),
         Command::Profile(args) => profile::profile(global, &args, terminal),
@@ -131,9 +135,12 @@ fn open_machine(
     if global.machine == "local" {
         return Ok(Box::new(LinuxMachine::open(insist_on_cycles)?));
     }
-    let description = simulated(global)?;
-    let machine = SimulatedMachine::open(description, seed).context("--machine")?;
-    Ok(Box::new(machine))
+    simulated_machine(simulated(global)?, seed).context("--machine")
+}
+
+/// A machine of a description, or of a file that holds one.
+fn simulated_machine(description: &str, seed: u64) -> anyhow::Result<Box<dyn Machine>> {
+    Ok(Box::new(SimulatedMachine::open(description, seed)?))
 }
 
 /// Where files are made that nobody keeps.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 
-use super::args::{AaArgs, CompareArgs, EffortArgs, ScoreChoice, WorkloadArgs};
+use super::args::{AaArgs, CompareArgs, EffortArgs, ScoreChoice};
 use super::recipes::Ready;
 use super::terminal::Terminal;
 use crate::machine::linux::{random_seed, time_of_day};
@@ -21,16 +21,24 @@ use crate::study::compare::{ArmPlan, Plan, RunFailure, Tuning};
 use crate::study::probe::advised;
 use crate::topology::Topology;
 use crate::workload::{Metric, Workload};
-use candidates::{Candidate, candidates, one_command, warn_of_shell_characters};
-use surroundings::{with_options, workload};
+use candidates::{Candidate, candidates, command_of};
+use surroundings::with_options;
+
+pub(super) use candidates::{one_command, warn_of_shell_characters};
+pub(super) use surroundings::workload;
 
 /// Runs per arm stand in for a budget: then time is unlimited.
 const DEFAULT_BUDGET_S: u64 = 60;
 
 /// The seed to use: the one given, or a new one.
 pub(super) fn seed(effort: &EffortArgs) -> u64 {
+    seed_or_new(effort.seed)
+}
+
+/// A seed that was given, or a new one.
+pub(super) fn seed_or_new(given: Option<u64>) -> u64 {
     // Seeds are printed and typed again: nine digits are enough.
-    effort.seed.unwrap_or_else(|| random_seed() % 1_000_000_000)
+    given.unwrap_or_else(|| random_seed() % 1_000_000_000)
 }
 
 /// Resolves `compare`'s arguments.
@@ -52,7 +60,7 @@ pub(super) fn compare(
     let (candidates, workloads) = what_runs(args, recipe, kernel.as_ref(), terminal)?;
     let output = match workloads.iter().any(|w| w.expect.is_some()) {
         true => Output::Keep,
-        false => output(&args.experiment.workload, &metric)?,
+        false => output(&args.experiment.workload.output, &metric)?,
     };
     let (topology, warnings) = machine.topology()?;
     for warning in warnings {
@@ -147,8 +155,8 @@ pub(super) fn aa(
     if !(2..=26).contains(&args.arms) {
         bail!("--arms {}: from 2 to 26 arms can be labelled", args.arms);
     }
-    let output = output(&args.experiment.workload, &metric)?;
-    let command = one_command(&args.experiment)?;
+    let output = output(&args.experiment.workload.output, &metric)?;
+    let command = command_of(&args.experiment)?;
     warn_of_shell_characters(&command, &args.experiment.workload, terminal);
     let placement: Placement = args.place.parse().context("--place")?;
     let (topology, _) = machine.topology()?;
@@ -277,7 +285,7 @@ fn realised(
 }
 
 /// Runs the command once to see how many threads it starts.
-fn count_threads(
+pub(super) fn count_threads(
     workload: &Workload,
     topology: &Topology,
     machine: &mut dyn Machine,
@@ -367,18 +375,16 @@ fn placebo(baseline: &ArmPlan) -> ArmPlan {
     }
 }
 
-fn output(args: &WorkloadArgs, metric: &Metric) -> anyhow::Result<Output> {
-    let wanted = match args.output.as_str() {
+/// What `--output` says; the metric may need the output itself.
+pub(super) fn output(text: &str, metric: &Metric) -> anyhow::Result<Output> {
+    let wanted = match text {
         "discard" => Output::Discard,
         "inherit" => Output::Inherit,
         folder => Output::Files(PathBuf::from(folder)),
     };
     if metric.needs_output() {
         if wanted != Output::Discard {
-            bail!(
-                "--output {}: the metric needs the output itself; leave --output away",
-                args.output
-            );
+            bail!("--output {text}: the metric needs the output itself; leave --output away");
         }
         return Ok(Output::Keep);
     }

@@ -11,6 +11,7 @@ use crate::report::visible;
 use crate::stats::verdict::{duration, gain};
 use crate::study::compare::Progress;
 use crate::study::probe::Step;
+use crate::study::search::Progress as Searching;
 
 /// Steps of the bar.
 const STEPS: u32 = 1000;
@@ -46,6 +47,17 @@ impl ProgressLine {
             step.part,
             duration(step.left)
         ));
+    }
+
+    /// A search, and who leads it.
+    pub(super) fn show_search(&mut self, progress: &Searching<'_>) {
+        let most = progress.most_runs.unwrap_or_default();
+        let done = match most {
+            0 => 0.0,
+            most => progress.runs as f64 / most as f64,
+        };
+        self.bar.set_position(steps(done));
+        self.bar.set_message(of_search(progress));
     }
 
     /// A part of an experiment that is not a comparison.
@@ -92,6 +104,23 @@ fn message(progress: &Progress<'_>) -> String {
         && let Ok(left) = Duration::try_from_secs_f64(progress.left_s)
     {
         text.push_str(&format!(" · at most {} left", duration(left)));
+    }
+    text
+}
+
+fn of_search(progress: &Searching<'_>) -> String {
+    let mut text = format!(
+        "{} run {}: {}",
+        progress.step,
+        progress.runs + 1,
+        visible(progress.arm)
+    );
+    if let Some((leader, doubt)) = progress.leader {
+        text.push_str(&format!(
+            " · {} leads, doubt {:.0} %",
+            visible(leader),
+            100.0 * doubt
+        ));
     }
     text
 }

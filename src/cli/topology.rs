@@ -2,6 +2,7 @@
 
 mod diff;
 mod measure;
+mod placements;
 mod replay;
 
 use std::path::Path;
@@ -48,6 +49,9 @@ pub(super) fn topology(
     };
     if let Some(name) = &args.explain {
         return explain(name, &topology, terminal);
+    }
+    if let Some(threads) = args.placements {
+        return placements::placements(threads, &topology, terminal);
     }
     let record = TopologyRecord::new(&topology, &warnings);
     show(&topology, &record, terminal)?;

@@ -13,6 +13,27 @@ pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
     Ok(duration)
 }
 
+/// How long: a time, or a number of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BudgetChoice {
+    /// Time for everything.
+    Time(Duration),
+    /// Runs.
+    Runs(usize),
+}
+
+/// Reads `90s` as a time, `40` and `40runs` as a number of runs.
+pub(super) fn parse_budget(text: &str) -> Result<BudgetChoice, String> {
+    let number = text.trim().strip_suffix("runs").unwrap_or(text).trim();
+    if number.bytes().all(|byte| byte.is_ascii_digit()) && !number.is_empty() {
+        return parse_count(number).map(BudgetChoice::Runs);
+    }
+    if let Ok(time) = parse_duration(text) {
+        return Ok(BudgetChoice::Time(time));
+    }
+    Err("write a time such as 90s or 2m, or a number of runs such as 40".to_owned())
+}
+
 /// Reads `2%`, `0.5 %` or `0.02` as a share.
 pub(super) fn parse_share(text: &str) -> Result<f64, String> {
     let bad = || "write a share such as 2% or 0.02".to_owned();
@@ -158,10 +179,33 @@ mod tests {
         }
     }
 
+    #[test]
+    fn budgets() {
+        let time = |seconds| Ok(BudgetChoice::Time(Duration::from_secs(seconds)));
+        assert_eq!(parse_budget("90s"), time(90));
+        assert_eq!(parse_budget("2m"), time(120));
+        for runs in ["40", "40runs", "40 runs"] {
+            assert_eq!(parse_budget(runs), Ok(BudgetChoice::Runs(40)), "{runs}");
+        }
+        for bad in [
+            "",
+            "runs",
+            "0",
+            "0s",
+            "-3",
+            "1.5",
+            "9s runs",
+            "99999999999999999999",
+        ] {
+            assert!(parse_budget(bad).is_err(), "{bad}");
+        }
+    }
+
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(text in "\\PC{0,20}") {
             let _ = parse_duration(&text);
+            let _ = parse_budget(&text);
             let _ = parse_share(&text);
             let _ = parse_variable(&text);
             let _ = parse_number_or_bytes(&text);

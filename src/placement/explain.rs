@@ -25,7 +25,11 @@ pub fn meaning(placement: &Placement) -> String {
         }
         Wish::Cpus(_) => "The CPUs listed".to_owned(),
         Wish::Mask(_) => "The CPUs of the mask".to_owned(),
+        Wish::Shape(shape) if shape.cpus.is_some() => {
+            "So many CPUs, spread evenly over so many units of each level".to_owned()
+        }
         Wish::Shape(_) => "So many units of each level, spread over the machine".to_owned(),
+        Wish::Tree(_) => "So many units of each level in each unit around them".to_owned(),
     };
     match placement.count {
         None => format!("{text}."),

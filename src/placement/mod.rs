@@ -4,6 +4,7 @@
 //! ```text
 //! NAME[:ARGUMENT][*N][/mem=local|bind|interleave]
 //! one-per-core     one-llc:1     spread*4     shape:pkg=1,llc=2,core=8,smt=1
+//! shape:llc=2,core=8,cpu=12     tree:1l.4c.2t+.1c.1t
 //! ```
 //!
 //! A [`Placement`] is a wish and knows no machine; [`Placement::realise`]
@@ -12,15 +13,18 @@
 //! mask for all threads of the program. Binding thread by thread (`/bound`) is
 //! refused.
 
+mod branches;
 mod defaults;
 mod explain;
 mod parse;
 mod realise;
+pub mod space;
 
 use std::fmt;
 
 use crate::topology::{CpuSet, Level};
 
+pub use branches::{Branch, Branches};
 pub use defaults::defaults;
 pub use explain::{Equivalent, equivalents, meaning, taskset_line};
 pub use parse::ParseError;
@@ -63,6 +67,8 @@ pub struct Shape {
     pub llcs: Option<usize>,
     /// Cores in all.
     pub cores: Option<usize>,
+    /// CPUs in all, shared out evenly among the units.
+    pub cpus: Option<usize>,
     /// CPUs per core.
     pub cpus_per_core: Option<usize>,
 }
@@ -96,6 +102,8 @@ pub enum Wish {
     Mask(CpuSet),
     /// So many units per level.
     Shape(Shape),
+    /// So many units of each level in each unit around them.
+    Tree(Branches),
 }
 
 /// A named placement: a wish, perhaps cut to N CPUs, with a memory policy.
@@ -160,6 +168,7 @@ impl fmt::Display for Placement {
             Wish::Cpus(set) => format!("cpu:{set}"),
             Wish::Mask(set) => format!("mask:{}", set.to_mask()),
             Wish::Shape(shape) => format!("shape:{shape}"),
+            Wish::Tree(branches) => format!("tree:{branches}"),
         };
         if let Some(count) = self.count {
             text.push_str(&format!("*{count}"));
@@ -178,6 +187,7 @@ impl fmt::Display for Shape {
             ("numa", self.numa_nodes),
             ("llc", self.llcs),
             ("core", self.cores),
+            ("cpu", self.cpus),
             ("smt", self.cpus_per_core),
         ];
         let text: Vec<String> = parts

@@ -5,7 +5,7 @@
 
 use std::str::FromStr;
 
-use super::{MemoryPolicy, Placement, Shape, Wish};
+use super::{Branches, MemoryPolicy, Placement, Shape, Wish};
 use crate::topology::{CpuSet, CpuSetError, Level};
 
 /// Names that take no argument.
@@ -78,7 +78,7 @@ fn known_names() -> Vec<&'static str> {
     let one = ONE.iter().map(|(name, _)| *name);
     plain
         .chain(one)
-        .chain(["cpu:LIST", "mask:HEX", "shape:LEVEL=N,…"])
+        .chain(["cpu:LIST", "mask:HEX", "shape:LEVEL=N,…", "tree:…"])
         .collect()
 }
 
@@ -98,7 +98,12 @@ impl FromStr for Placement {
             return Err(ParseError::Empty);
         }
         let wish = parse_wish(text, head)?;
-        if count.is_some() && matches!(wish, Wish::Cpus(_) | Wish::Mask(_) | Wish::OsDefault) {
+        let counted = match &wish {
+            Wish::Cpus(_) | Wish::Mask(_) | Wish::OsDefault | Wish::Tree(_) => true,
+            Wish::Shape(shape) => shape.cpus.is_some(),
+            _ => false,
+        };
+        if count.is_some() && counted {
             return Err(argument(text, "*N does not go with this placement"));
         }
         Ok(Self {
@@ -157,6 +162,13 @@ fn parse_wish(text: &str, head: &str) -> Result<Wish, ParseError> {
         }
         ("cpu" | "cpus", None) => Err(argument(text, "write the CPUs after it: cpu:0,2-4")),
         ("mask", None) => Err(argument(text, "write the mask after it: mask:0x55")),
+        ("tree", None | Some("")) => Err(argument(
+            text,
+            "write what is used after it: tree:2l.4c.1t (2 LLCs, 4 cores in each, 1 CPU of each)",
+        )),
+        ("tree", Some(value)) => Branches::parse(value)
+            .map(Wish::Tree)
+            .map_err(|reason| argument(text, &reason)),
         ("shape", value) => parse_shape(text, value.unwrap_or_default()).map(Wish::Shape),
         _ => parse_named(text, name, value),
     }
@@ -189,7 +201,7 @@ fn parse_named(text: &str, name: &str, value: Option<&str>) -> Result<Wish, Pars
         .iter()
         .map(|(known, _)| *known)
         .chain(ONE.iter().map(|(known, _)| *known))
-        .chain(["cpu", "mask", "shape"])
+        .chain(["cpu", "mask", "shape", "tree"])
         .map(|known| (strsim::jaro_winkler(name, known), known))
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .filter(|(similarity, _)| *similarity > 0.75)
@@ -216,16 +228,23 @@ fn parse_shape(text: &str, value: &str) -> Result<Shape, ParseError> {
             "numa" => &mut shape.numa_nodes,
             "llc" => &mut shape.llcs,
             "core" => &mut shape.cores,
+            "cpu" => &mut shape.cpus,
             "smt" => &mut shape.cpus_per_core,
             _ => {
                 let reason =
-                    format!("'{key}' is not a level of a shape (pkg, numa, llc, core, smt)");
+                    format!("'{key}' is not a level of a shape (pkg, numa, llc, core, cpu, smt)");
                 return Err(argument(text, &reason));
             }
         };
         if field.replace(number).is_some() {
             return Err(argument(text, &format!("'{key}' stands twice")));
         }
+    }
+    if shape.cpus.is_some() && shape.cpus_per_core.is_some() {
+        return Err(argument(
+            text,
+            "cpu=N (in all) and smt=N (per core) exclude each other",
+        ));
     }
     if shape == Shape::default() {
         return Err(argument(

@@ -6,6 +6,7 @@
 //! forbidden is an error that says who forbids it, because the kernel would
 //! silently drop it from the mask.
 
+use super::space::{Lacking, Space};
 use super::{MemoryPolicy, Placement, Shape, Wish};
 use crate::topology::{CpuSet, Level, Node, NodeKind, Topology};
 
@@ -163,7 +164,14 @@ impl Placement {
             Wish::ECores => self.kind(topology, "E", &orders),
             Wish::One(level, index) => self.one(topology, *level, *index, &orders),
             Wish::Cpus(set) | Wish::Mask(set) => self.listed(topology, set),
-            Wish::Shape(shape) => self.shape(topology, *shape, &orders),
+            Wish::Shape(shape) => match shape.cpus {
+                Some(cpus) => self.even_shape(topology, shape, cpus),
+                None => self.shape(topology, *shape, &orders),
+            },
+            Wish::Tree(branches) => {
+                let found = Space::of(topology).realise(branches);
+                self.found(found)
+            }
         }
     }
 
@@ -260,6 +268,28 @@ impl Placement {
             }
         }
         Ok(set.iter().collect())
+    }
+
+    fn even_shape(
+        &self,
+        topology: &Topology,
+        shape: &Shape,
+        cpus: usize,
+    ) -> Result<Vec<usize>, RealiseError> {
+        let available = topology.allowed.len();
+        if cpus > available {
+            return Err(self.too_many("CPUs", cpus, available));
+        }
+        self.found(Space::of(topology).spread_evenly(shape, cpus))
+    }
+
+    fn found(&self, found: Result<CpuSet, Lacking>) -> Result<Vec<usize>, RealiseError> {
+        let lacking = |Lacking { wanted, from }| RealiseError::Impossible {
+            placement: self.to_string(),
+            wanted,
+            from,
+        };
+        Ok(found.map_err(lacking)?.iter().collect())
     }
 
     /// Narrows the machine level by level, outermost first: each step keeps

@@ -290,7 +290,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_or_refused(text in "([a-z0-9:*/=,\\-]|one-|cpu:|shape:){0,14}") {
+    fn any_text_is_read_or_refused(text in "([a-z0-9:*/=,.+\\-]|one-|cpu:|shape:|tree:){0,14}") {
         if let Ok(placement) = text.parse::<Placement>() {
             prop_assert_eq!(placement.to_string().parse::<Placement>().unwrap(), placement);
         }

@@ -11,11 +11,14 @@ mod diff;
 mod finding;
 mod kernel;
 mod measured;
+mod placements;
+mod prediction;
 mod profile;
 mod profile_diff;
 mod recipe;
 mod replay;
 mod reproduction;
+mod search;
 mod spin;
 mod top;
 mod topology;
@@ -38,6 +41,8 @@ pub use measured::{
     Measured, MeasuredLevel, Median, Modes, PairRecord, PauseRecord, PlateauRecord,
     SchedulingRecord, SurveyRecord,
 };
+pub use placements::{PLACEMENTS_SCHEMA, PlacementsRecord, ShapeRecord, ThreadPlacements};
+pub use prediction::{PREDICTION_SCHEMA, PlacementPrediction, PredictedPlacement};
 pub use profile::{
     AmountRecord, CallRecord, CalledRecord, CallsRecord, FunctionRecord, LeftOutRecord, LineRecord,
     PROFILE_SCHEMA, ProfileFigures, ProfilePause, ProfileRecord, ProfileRun, ProfileThread,
@@ -52,6 +57,11 @@ pub use replay::{REPLAY_SCHEMA, ReplayRecord};
 pub use reproduction::{
     ClaimCounts, ClaimRecord, ClaimVerdict, ExperimentRecord, REPRODUCTION_SCHEMA, ReportRecord,
     Reproduction,
+};
+pub use search::{
+    ConfirmationRecord, FeatureRecord, ForetoldRecord, LeastRecord, PredictedArm, ProgressPoint,
+    SEARCH_SCHEMA, SearchAnswer, SearchArm, SearchModelRecord, SearchPlanRecord, SearchRecord,
+    SearchRun, SearchStep, SearchVerdict, SpaceRecord, TruthRecord,
 };
 pub use spin::{
     AdviceRecord, ChipRecord, CliffsRecord, ContentionCell, CpuPauseRecord, GapOnChip,
@@ -225,5 +235,7 @@ pub fn read<T: serde::de::DeserializeOwned>(
     Ok(serde_json::from_value(value)?)
 }
 
+#[cfg(test)]
+pub(crate) mod search_tests;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -6,37 +6,40 @@ use super::comparison::{traced_markdown, verdict_word};
 use super::style::{quantity, visible};
 use crate::record::{Comparison, RunRecord};
 
+/// What [`run_fields`] tells of a run.
+pub(super) const RUN_FIELDS: [&str; 21] = [
+    "phase",
+    "block",
+    "order",
+    "at_s",
+    "value",
+    "cost",
+    "wall_s",
+    "user_s",
+    "sys_s",
+    "max_rss_bytes",
+    "exit",
+    "threads",
+    "migrations",
+    "context_switches",
+    "minor_faults",
+    "major_faults",
+    "cycles",
+    "instructions",
+    "granted_cpus",
+    "foreign_cpu_s",
+    "steal_s",
+];
+
 /// One line per counted run.
 ///
 /// # Errors
 /// The CSV writer's words, in the unlikely case that it has any.
 pub fn csv(record: &Comparison) -> Result<String, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record([
-        "arm",
-        "cpus",
-        "phase",
-        "block",
-        "order",
-        "at_s",
-        "value",
-        "cost",
-        "wall_s",
-        "user_s",
-        "sys_s",
-        "max_rss_bytes",
-        "exit",
-        "threads",
-        "migrations",
-        "context_switches",
-        "minor_faults",
-        "major_faults",
-        "cycles",
-        "instructions",
-        "granted_cpus",
-        "foreign_cpu_s",
-        "steal_s",
-    ])?;
+    let mut header = vec!["arm", "cpus"];
+    header.extend(RUN_FIELDS);
+    writer.write_record(header)?;
     for arm in &record.arms {
         for run in &arm.runs {
             let mut fields = vec![arm.name.clone(), arm.cpus.clone()];
@@ -48,7 +51,7 @@ pub fn csv(record: &Comparison) -> Result<String, csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn run_fields(run: &RunRecord) -> Vec<String> {
+pub(super) fn run_fields(run: &RunRecord) -> Vec<String> {
     fn optional<T: ToString>(value: Option<T>) -> String {
         value.map(|v| v.to_string()).unwrap_or_default()
     }

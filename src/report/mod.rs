@@ -18,10 +18,13 @@ mod markup;
 mod matrix;
 mod measured;
 mod placement;
+mod placements;
+mod prediction;
 mod profile;
 mod profile_diff;
 mod recipes;
 mod reproduction;
+mod search;
 mod spin;
 mod style;
 mod svg;
@@ -42,10 +45,13 @@ pub use flame_graph::{flame_graph, flame_graph_diff};
 pub use history::{Line, history};
 pub use kernel::{KernelRow, kernel, kernels};
 pub use placement::explain;
+pub use placements::placements;
+pub use prediction::prediction;
 pub use profile::{ProfileShown, folded, profile};
 pub use profile_diff::profile_diff;
 pub use recipes::recipes;
 pub use reproduction::{ReportRow, reports, reproduction};
+pub use search::{search, search_csv, search_picture};
 pub use spin::{
     spin_advice, spin_attach, spin_check, spin_pause, spin_prediction, spin_replay, spin_scan,
 };

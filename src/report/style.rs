@@ -271,7 +271,11 @@ pub(super) fn counted(many: u64, noun: &str) -> String {
 
 /// Digits in groups of three.
 pub(super) fn grouped(value: u64) -> String {
-    let digits = value.to_string();
+    grouped_digits(&value.to_string())
+}
+
+/// The digits of a number of any size in groups of three.
+pub(super) fn grouped_digits(digits: &str) -> String {
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {
         if at > 0 && (digits.len() - at).is_multiple_of(3) {

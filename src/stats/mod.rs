@@ -15,6 +15,7 @@
 //! * [`anytime`]: pairs without a planned number of them;
 //! * [`halving`]: screening many arms down to a few;
 //! * [`verdict`]: faster, slower, same, undecided, and what to do;
+//! * [`surrogate`]: what a few runs say of arms that were never run;
 //! * [`steadiness`]: which arm's runs spread less;
 //! * [`describe`], [`diagnose`]: spread, drift, outliers, position effects;
 //! * [`welch`]: what other tools would have concluded.
@@ -33,6 +34,7 @@ pub mod paired;
 pub mod sequential;
 pub mod signflip;
 pub mod steadiness;
+pub mod surrogate;
 pub mod verdict;
 pub mod weights;
 pub mod welch;

@@ -141,6 +141,27 @@ impl Store {
         }))
     }
 
+    /// The newest record of this schema, complete or not, of whatever host.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store cannot be read.
+    pub fn newest_of(&self, schema: &str) -> Result<Option<Stored>, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM record WHERE schema = ?1
+             ORDER BY time DESC, rowid DESC LIMIT 1"
+        );
+        let found = self
+            .connection
+            .query_row(&sql, [schema], with_body)
+            .optional()
+            .map_err(|error| self.explain(&error))?;
+        Ok(found.map(|(entry, body)| Stored {
+            entry,
+            body,
+            runs: Vec::new(),
+        }))
+    }
+
     /// Adds a run that has just finished to the record begun last.
     ///
     /// # Errors

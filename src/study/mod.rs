@@ -7,6 +7,7 @@ pub mod noise;
 pub mod probe;
 pub mod profile;
 pub mod reproduce;
+pub mod search;
 pub mod spin;
 pub mod trace;
 

@@ -9,7 +9,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
     /// Program first; never empty.
-    argv: Vec<String>,
+    pub(super) argv: Vec<String>,
 }
 
 /// Why a command line could not be read.

@@ -7,6 +7,7 @@ mod command;
 mod metric;
 mod pattern;
 mod recipe;
+mod threads;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,6 +16,7 @@ pub use command::{Command, CommandError, Sweep, SweepError};
 pub use metric::{Better, Measured, Metric, MetricError, Reading};
 pub use pattern::Pattern;
 pub use recipe::{ChoiceError, Chosen, Parameter, Program, Recipe, RecipeError};
+pub use threads::thread_variables;
 
 /// Which ways of ending count as success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

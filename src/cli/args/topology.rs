@@ -17,6 +17,7 @@ use crate::cli::values::{parse_duration, parse_whole};
   pinwise topology --measure --watch 60s --format json
   pinwise topology --measure --format svg > machine.svg
   pinwise topology --explain one-per-core
+  pinwise topology --placements
   pinwise topology --from machine.xml --format json
   pinwise --machine 'sim:package:2 l3:2 core:4 pu:2' topology"
 )]
@@ -49,6 +50,11 @@ pub struct TopologyArgs {
     /// Say what a placement stands for here and what other tools call it
     #[arg(long, value_name = "PLACEMENT")]
     pub explain: Option<String>,
+    /// How many ways there are to place so many threads, one CPU each, and those
+    /// that are spread evenly, by name [default: a table of several numbers]
+    #[arg(long, value_name = "THREADS", num_args = 0..=1, value_parser = parse_whole::<usize>,
+          conflicts_with_all = ["measure", "explain", "save"])]
+    pub placements: Option<Option<usize>>,
     /// Save what was read of this machine to a file that --from takes
     #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "explain"])]
     pub save: Option<PathBuf>,

@@ -13,7 +13,7 @@ pub(super) struct Candidate {
     pub(super) command: Command,
 }
 
-pub(super) fn parse_line(line: &str, args: &WorkloadArgs) -> anyhow::Result<Command> {
+pub(in crate::cli) fn parse_line(line: &str, args: &WorkloadArgs) -> anyhow::Result<Command> {
     let command = match &args.shell {
         Some(shell) => Command::in_shell(shell, line),
         None => Command::from_line(line),
@@ -21,15 +21,22 @@ pub(super) fn parse_line(line: &str, args: &WorkloadArgs) -> anyhow::Result<Comm
     Ok(command?)
 }
 
-pub(super) fn one_command(args: &ExperimentArgs) -> anyhow::Result<Command> {
-    match (&args.line, args.argv.as_slice()) {
-        (Some(line), _) => parse_line(line, &args.workload),
+pub(super) fn command_of(args: &ExperimentArgs) -> anyhow::Result<Command> {
+    one_command(args.line.as_deref(), &args.argv, &args.workload)
+}
+
+/// The one command of an experiment: a line, or arguments.
+pub(in crate::cli) fn one_command(
+    line: Option<&str>,
+    argv: &[String],
+    args: &WorkloadArgs,
+) -> anyhow::Result<Command> {
+    match (line, argv) {
+        (Some(line), _) => parse_line(line, args),
         (None, []) => {
             bail!("there is no command; write it last, after --, as in: -- ./prog")
         }
-        (None, argv) if args.workload.shell.is_some() => {
-            parse_line(&argv.join(" "), &args.workload)
-        }
+        (None, argv) if args.shell.is_some() => parse_line(&argv.join(" "), args),
         (None, argv) => Ok(Command::from_argv(argv.to_vec())?),
     }
 }
@@ -48,7 +55,7 @@ pub(super) fn candidates(args: &CompareArgs) -> anyhow::Result<Vec<Candidate>> {
         .map(|(index, line)| (args.names.get(index).cloned(), line.clone()))
         .collect();
     if lines.is_empty() && sweeps.is_empty() {
-        let command = one_command(&args.experiment)?;
+        let command = command_of(&args.experiment)?;
         return Ok(vec![Candidate {
             name: None,
             command,
@@ -98,7 +105,7 @@ fn check_names(names: &[String], commands: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub(super) fn warn_of_shell_characters(
+pub(in crate::cli) fn warn_of_shell_characters(
     command: &Command,
     args: &WorkloadArgs,
     terminal: &Terminal,

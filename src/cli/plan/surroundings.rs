@@ -1,13 +1,13 @@
 //! How the commands run: environment, helpers, time-out.
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 
 use super::candidates::parse_line;
 use crate::cli::args::WorkloadArgs;
 use crate::cli::values::parse_variable;
-use crate::workload::{Command, SuccessRule, Workload};
+use crate::workload::{Command, SuccessRule, Workload, thread_variables};
 
-pub(super) fn workload(command: &Command, args: &WorkloadArgs) -> anyhow::Result<Workload> {
+pub(in crate::cli) fn workload(command: &Command, args: &WorkloadArgs) -> anyhow::Result<Workload> {
     let helper = |option: &str, line: &Option<String>| -> anyhow::Result<Option<Command>> {
         let parse = |line: &String| parse_line(line, args).with_context(|| option.to_owned());
         line.as_ref().map(parse).transpose()
@@ -19,7 +19,7 @@ pub(super) fn workload(command: &Command, args: &WorkloadArgs) -> anyhow::Result
         environment.push(variable);
     }
     if let Some(threads) = args.threads_env {
-        environment.extend(thread_variables(threads)?);
+        environment.extend(thread_variables(threads));
     }
     Ok(Workload {
         prepare: helper("--prepare", &args.prepare)?,
@@ -48,28 +48,4 @@ pub(super) fn with_options(recipe: &Workload, args: &WorkloadArgs) -> anyhow::Re
         success: wished.success,
         ..recipe.clone()
     })
-}
-
-/// What tells the usual runtimes how many threads to start.
-fn thread_variables(threads: usize) -> anyhow::Result<Vec<(String, String)>> {
-    if threads == 0 {
-        bail!("--threads-env must be at least 1");
-    }
-    let names = [
-        "OMP_NUM_THREADS",
-        "GOMAXPROCS",
-        "RAYON_NUM_THREADS",
-        "TOKIO_WORKER_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "MKL_NUM_THREADS",
-    ];
-    let mut variables: Vec<(String, String)> = names
-        .iter()
-        .map(|name| ((*name).to_owned(), threads.to_string()))
-        .collect();
-    variables.push((
-        "JAVA_TOOL_OPTIONS".to_owned(),
-        format!("-XX:ActiveProcessorCount={threads}"),
-    ));
-    Ok(variables)
 }

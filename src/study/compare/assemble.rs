@@ -19,7 +19,7 @@ use crate::stats::diagnose;
 use crate::stats::paired::Paired;
 use crate::stats::verdict::{self, Outcome, Setting, Words};
 use crate::topology::Topology;
-use crate::workload::{Better, Workload};
+use crate::workload::{Better, Metric, Workload};
 
 const CONDITION: &str = "Conditional on this boot, this binary and this load.";
 
@@ -33,17 +33,7 @@ pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -
         started: plan.started.clone(),
         host: host(machine, topology),
         seed: plan.seed,
-        metric: MetricRecord {
-            name: plan.metric.to_string(),
-            unit: match plan.metric.unit() {
-                "" => plan.unit.clone(),
-                own => own.to_owned(),
-            },
-            better: match plan.metric.better() {
-                Better::Lower => "lower".to_owned(),
-                Better::Higher => "higher".to_owned(),
-            },
-        },
+        metric: metric_record(&plan.metric, &plan.unit),
         plan: plan_record(plan),
         baseline: plan.arms[plan.baseline].name.clone(),
         arms: plan.arms.iter().map(arm_record).collect(),
@@ -68,6 +58,21 @@ pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -
 /// The machine, as it stands in records.
 pub(in crate::study) fn host(machine: &dyn Machine, topology: &Topology) -> HostRecord {
     HostRecord::new(machine.label(), machine.is_simulated(), topology)
+}
+
+/// The figure, as it stands in records; `unit`: of one that has none itself.
+pub(in crate::study) fn metric_record(metric: &Metric, unit: &str) -> MetricRecord {
+    MetricRecord {
+        name: metric.to_string(),
+        unit: match metric.unit() {
+            "" => unit.to_owned(),
+            own => own.to_owned(),
+        },
+        better: match metric.better() {
+            Better::Lower => "lower".to_owned(),
+            Better::Higher => "higher".to_owned(),
+        },
+    }
 }
 
 fn plan_record(plan: &Plan) -> PlanRecord {
@@ -123,7 +128,8 @@ fn kind_name(placement: &Placement) -> &'static str {
     }
 }
 
-fn workload_record(workload: &Workload) -> WorkloadRecord {
+/// What a command is and how it is run, as it stands in records.
+pub(in crate::study) fn workload_record(workload: &Workload) -> WorkloadRecord {
     WorkloadRecord {
         input: workload.input.as_ref().map(|p| p.display().to_string()),
         environment: workload.environment.clone(),

@@ -14,11 +14,11 @@ use rand_chacha::ChaCha8Rng;
 
 use super::assemble;
 use super::budget::Budget;
-use super::outcome::{self, ArmState, Moment, RunFailure};
+use super::outcome::{self, ArmState, Moment, RunFailure, Trial};
 use super::plan::{Plan, PlanError};
 use super::traced;
 use super::{Observer, Progress};
-use crate::machine::{Machine, MachineError, Request};
+use crate::machine::{Machine, MachineError};
 use crate::record::{Comparison, Phase, RunRecord, Stopped};
 use crate::stats::Responses;
 use crate::stats::confirm::Look;
@@ -27,7 +27,7 @@ use crate::stats::halving;
 
 /// Largest environment padding, bytes: one page, over which the stack's
 /// alignment repeats.
-pub(super) const PADDING: usize = 4096;
+pub(in crate::study) const PADDING: usize = 4096;
 /// A first block this much slower than the second was still warming up.
 const WARMUP_EXCESS: f64 = 1.05;
 /// From so many blocks on the final precision can be foretold.
@@ -293,48 +293,21 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn one_run(&mut self, arm: usize, mut moment: Moment) -> Result<RunRecord, CompareError> {
+    fn one_run(&mut self, arm: usize, moment: Moment) -> Result<RunRecord, CompareError> {
         let plan = &self.plan.arms[arm];
-        if let Some(prepare) = &plan.workload.prepare {
-            self.machine.run_helper("prepare", prepare)?;
-        }
-        moment.at = self.machine.now().saturating_sub(self.started);
-        let request = Request {
+        let trial = Trial {
             workload: &plan.workload,
-            cpus: &plan.place.cpus,
-            memory: plan.place.memory.as_ref(),
+            place: &plan.place,
+            metric: &self.plan.metric,
             output: outcome::output_of(&self.plan.output, &plan.name, moment.phase, moment.block),
-            environment_padding: self.order.random_range(0..PADDING),
-            count_threads_closely: false,
+            padding: self.order.random_range(0..PADDING),
         };
-        let run = self.machine.run(&request)?;
-        let (mut record, mut failure) = outcome::record(&run, self.plan, plan, moment);
-        if failure.is_none() {
-            failure = self.verified(arm)?;
-            if failure.is_some() {
-                record.metric = outcome::NO_READING;
-            }
-        }
-        if let Some(cleanup) = &plan.workload.cleanup {
-            self.machine.run_helper("cleanup", cleanup)?;
-        }
+        let (record, failure) = trial.carry_out(self.machine, moment, self.started)?;
         if let Some(failure) = failure {
             self.fail(arm, failure);
         }
         self.observer.run(arm, &record);
         Ok(record)
-    }
-
-    /// Looks whether a run did its work; why not, if not.
-    fn verified(&mut self, arm: usize) -> Result<Option<RunFailure>, CompareError> {
-        let Some(verify) = &self.plan.arms[arm].workload.verify else {
-            return Ok(None);
-        };
-        match self.machine.run_helper("verify", verify) {
-            Ok(()) => Ok(None),
-            Err(MachineError::Helper { reason, .. }) => Ok(Some(RunFailure::of_output(&reason))),
-            Err(error) => Err(error.into()),
-        }
     }
 
     fn fail(&mut self, arm: usize, failure: RunFailure) {

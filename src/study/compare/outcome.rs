@@ -3,10 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::plan::{ArmPlan, Plan};
-use crate::machine::{End, Output, Run};
+use crate::machine::{End, Machine, MachineError, Output, Request, Run};
+use crate::placement::Realised;
 use crate::record::{MetricReading, Phase, RunRecord};
-use crate::workload::{Measured, SuccessRule, Workload};
+use crate::workload::{Measured, Metric, SuccessRule, Workload};
 
 /// Longest piece of a failed run's standard error that is shown.
 const SHOWN_STDERR: usize = 2000;
@@ -38,7 +38,7 @@ impl ArmState {
 }
 
 /// Of a run that does not count.
-pub(super) const NO_READING: MetricReading = MetricReading {
+const NO_READING: MetricReading = MetricReading {
     value: None,
     cost: None,
 };
@@ -62,22 +62,85 @@ impl fmt::Display for RunFailure {
 
 /// Where in the experiment a run was made.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Moment {
-    pub(super) phase: Phase,
-    pub(super) block: usize,
-    pub(super) order: usize,
-    pub(super) block_runs: usize,
-    pub(super) at: Duration,
+pub(in crate::study) struct Moment {
+    pub(in crate::study) phase: Phase,
+    pub(in crate::study) block: usize,
+    pub(in crate::study) order: usize,
+    pub(in crate::study) block_runs: usize,
+    pub(in crate::study) at: Duration,
+}
+
+/// One run that is to be measured.
+#[derive(Debug)]
+pub(in crate::study) struct Trial<'a> {
+    pub(in crate::study) workload: &'a Workload,
+    pub(in crate::study) place: &'a Realised,
+    pub(in crate::study) metric: &'a Metric,
+    pub(in crate::study) output: Output,
+    /// Bytes by which the environment is padded.
+    pub(in crate::study) padding: usize,
+}
+
+impl Trial<'_> {
+    /// What the machine is asked.
+    pub(in crate::study) fn request(&self) -> Request<'_> {
+        Request {
+            workload: self.workload,
+            cpus: &self.place.cpus,
+            memory: self.place.memory.as_ref(),
+            output: self.output.clone(),
+            environment_padding: self.padding,
+            count_threads_closely: false,
+        }
+    }
+
+    /// Prepares, runs, verifies and cleans up; the record of the run, and why
+    /// it failed if it did. `started`: what the moments of runs count from.
+    pub(in crate::study) fn carry_out(
+        &self,
+        machine: &mut dyn Machine,
+        mut moment: Moment,
+        started: Duration,
+    ) -> Result<(RunRecord, Option<RunFailure>), MachineError> {
+        if let Some(prepare) = &self.workload.prepare {
+            machine.run_helper("prepare", prepare)?;
+        }
+        moment.at = machine.now().saturating_sub(started);
+        let run = machine.run(&self.request())?;
+        let (mut record, mut failure) = record(&run, self.metric, self.workload, moment);
+        if failure.is_none() {
+            failure = self.verified(machine)?;
+            if failure.is_some() {
+                record.metric = NO_READING;
+            }
+        }
+        if let Some(cleanup) = &self.workload.cleanup {
+            machine.run_helper("cleanup", cleanup)?;
+        }
+        Ok((record, failure))
+    }
+
+    /// Looks whether a run did its work; why not, if not.
+    fn verified(&self, machine: &mut dyn Machine) -> Result<Option<RunFailure>, MachineError> {
+        let Some(verify) = &self.workload.verify else {
+            return Ok(None);
+        };
+        match machine.run_helper("verify", verify) {
+            Ok(()) => Ok(None),
+            Err(MachineError::Helper { reason, .. }) => Ok(Some(RunFailure::of_output(&reason))),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 /// The record of a run, and why it failed if it did.
-pub(super) fn record(
+fn record(
     run: &Run,
-    plan: &Plan,
-    arm: &ArmPlan,
+    metric: &Metric,
+    workload: &Workload,
     moment: Moment,
 ) -> (RunRecord, Option<RunFailure>) {
-    let (metric, failure) = read_metric(run, plan, arm);
+    let (metric, failure) = read_metric(run, metric, workload);
     let (exit, signal) = match run.end {
         End::Status(status) => (Some(status), None),
         End::Signal(signal) => (None, Some(signal)),
@@ -129,15 +192,19 @@ pub(in crate::study) fn figures_of(run: &Run) -> Measured<'_> {
     }
 }
 
-fn read_metric(run: &Run, plan: &Plan, arm: &ArmPlan) -> (MetricReading, Option<RunFailure>) {
-    if let Some(failure) = RunFailure::of(run, &arm.workload) {
+fn read_metric(
+    run: &Run,
+    metric: &Metric,
+    workload: &Workload,
+) -> (MetricReading, Option<RunFailure>) {
+    if let Some(failure) = RunFailure::of(run, workload) {
         return (NO_READING, Some(failure));
     }
-    match plan.metric.read(&figures_of(run)) {
+    match metric.read(&figures_of(run)) {
         Ok(value) => {
             let reading = MetricReading {
                 value: Some(value),
-                cost: Some(plan.metric.cost(value)),
+                cost: Some(metric.cost(value)),
             };
             (reading, None)
         }
@@ -161,7 +228,7 @@ impl RunFailure {
     }
 
     /// The run succeeded, but its output is not what it must be.
-    pub(super) fn of_output(reason: &str) -> Self {
+    fn of_output(reason: &str) -> Self {
         Self {
             what: format!(
                 "the output is wrong: its check says {}",
@@ -230,7 +297,7 @@ pub(super) fn output_of(output: &Output, arm: &str, phase: Phase, block: usize) 
 }
 
 /// The same of a run that is named otherwise.
-pub(super) fn output_named(output: &Output, arm: &str, run: &str) -> Output {
+pub(in crate::study) fn output_named(output: &Output, arm: &str, run: &str) -> Output {
     let Output::Files(folder) = output else {
         return output.clone();
     };

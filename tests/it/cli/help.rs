@@ -2,8 +2,8 @@
 
 use super::{Stage, WIDTH};
 
-const COMMANDS: [&str; 8] = [
-    "topology", "doctor", "compare", "run", "aa", "history", "show", "export",
+const COMMANDS: [&str; 10] = [
+    "topology", "doctor", "compare", "search", "predict", "run", "aa", "history", "show", "export",
 ];
 
 #[test]

@@ -213,3 +213,62 @@ fn check_one_error(ran: &Ran) {
     assert!(ran.err.starts_with("error: "), "{ran}");
     assert_eq!(ran.err.lines().count(), 1, "{ran}");
 }
+
+#[test]
+fn placements_are_counted_and_named() {
+    let stage = Stage::new();
+    stage.write("hybrid.xml", HYBRID);
+    stage.write("confined.capture", CONFINED);
+    for (name, line) in [
+        (
+            "16",
+            "--machine 'sim:package:2 l3:2 core:4 pu:2' topology --placements 16",
+        ),
+        (
+            "table",
+            "--machine 'sim:package:2 l3:8 core:8 pu:2' topology --placements",
+        ),
+        ("one", "--machine sim:pu:1 topology --placements 1"),
+        ("hybrid", "topology --from hybrid.xml --placements 2"),
+        (
+            "confined",
+            "topology --from confined.capture --placements 3",
+        ),
+        (
+            "json",
+            "--machine 'sim:package:2 core:2 pu:2' --format json topology --placements 3",
+        ),
+    ] {
+        let ran = stage.run(line);
+        if name != "json" {
+            ran.check_form();
+        }
+        check(&format!("placements-{name}"), &ran.to_string());
+    }
+}
+
+/// Every name that is listed stands for the CPUs that stand beside it.
+#[test]
+fn listed_placements_can_be_asked_for() {
+    let stage = Stage::new();
+    stage.write("hybrid.xml", HYBRID);
+    for machine in [
+        "--machine 'sim:package:2 l3:2 core:2 pu:2' topology",
+        "topology --from hybrid.xml",
+    ] {
+        let found = stage.json(&format!("{machine} --placements 3"));
+        let shapes = found["threads"][0]["shapes"].as_array().unwrap();
+        assert!(shapes.len() > 1, "{found}");
+        for shape in shapes {
+            let name = shape["name"].as_str().unwrap();
+            let explained = stage.json(&format!("{machine} --explain {name}"));
+            for (key, same) in [
+                ("cpus", "cpus"),
+                ("packages", "packages"),
+                ("cores", "cores"),
+            ] {
+                assert_eq!(explained[key], shape[same], "{name}");
+            }
+        }
+    }
+}

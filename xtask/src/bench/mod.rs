@@ -13,10 +13,12 @@ mod kill;
 mod memory;
 mod method;
 mod pairs;
+mod placement;
 mod process;
 mod record;
 mod sampling;
 mod scale;
+mod search;
 mod spin_replay;
 mod topology;
 mod tracing;
@@ -42,12 +44,14 @@ struct Setting {
 type Benchmark = fn(&Setting) -> Result<String>;
 
 /// In the order of the document; each returns its section.
-const BENCHMARKS: [(&str, Benchmark); 15] = [
+const BENCHMARKS: [(&str, Benchmark); 17] = [
     ("method", method::run),
     ("aa", aa::run),
     ("harness", harness::run),
     ("topology", topology::run),
     ("wiring", wiring::run),
+    ("placement", placement::run),
+    ("search", search::run),
     ("scale", scale::run),
     ("pairs", pairs::run),
     ("memory", memory::run),

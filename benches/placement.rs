@@ -1,0 +1,67 @@
+//! How long it takes to list the shapes of a machine, to count its placements
+//! and to draw some.
+//!
+//! `cargo bench --bench placement` prints a Markdown table. The best of several
+//! rounds counts: others use this machine, too.
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a benchmark reads the clock and prints its table"
+)]
+#![allow(clippy::unwrap_used, reason = "a benchmark may fail by panicking")]
+
+use std::time::Instant;
+
+use pinwise::placement::space::Space;
+use pinwise::topology::Topology;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+const ROUNDS: usize = 5;
+const DRAWS: usize = 1000;
+
+fn main() {
+    println!("| machine | CPUs | threads | shapes | list, ms | count, ms | 1,000 draws, ms |");
+    println!("|---|---|---|---|---|---|---|");
+    for machine in [
+        "core:8 pu:2",
+        "package:2 l3:4 core:8 pu:2",
+        "package:2 l3:12 core:8 pu:2",
+        "package:2 l3:16 core:16 pu:2",
+    ] {
+        let topology = Topology::from_synthetic(machine).unwrap();
+        let space = Space::of(&topology);
+        let cpus = space.cpus();
+        let threads = (1..=cpus)
+            .max_by_key(|&threads| space.shapes(threads).len())
+            .unwrap();
+        let shapes = space.shapes(threads).len();
+        let list = best_ms(|| Space::of(&topology).shapes(threads).len());
+        let count = best_ms(|| {
+            let space = Space::of(&topology);
+            (1..=cpus).map(|n| space.count(n).bits()).sum::<u64>()
+        });
+        let draws = best_ms(|| {
+            let space = Space::of(&topology);
+            let mut chance = ChaCha8Rng::seed_from_u64(1);
+            (0..DRAWS)
+                .filter_map(|_| space.draw(cpus / 2, &mut chance))
+                .count()
+        });
+        println!(
+            "| `{machine}` | {cpus} | {threads} | {shapes} | {list:.2} | {count:.1} | {draws:.1} |"
+        );
+    }
+}
+
+/// The shortest of several rounds; what they return keeps them from being
+/// optimised away.
+fn best_ms<T>(mut work: impl FnMut() -> T) -> f64 {
+    let mut best = f64::INFINITY;
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        std::hint::black_box(work());
+        best = best.min(start.elapsed().as_secs_f64() * 1e3);
+    }
+    best
+}

@@ -1,0 +1,142 @@
+//! How many runs `pinwise search` needs, and how much is lost by its choice:
+//! held against other ways to find the best placement, on random simulated
+//! machines whose truth is known and which are not the search's own model.
+//!
+//! `cargo bench --bench search [SEEDS] [FILTER] [RIVALS]` prints Markdown
+//! tables: SEEDS for each kind of world and noise (125), FILTER a text that
+//! `/WORLD/NOISE/` must contain (several joined by `+`; `2x8x8x2` for the
+//! machine of that shape), RIVALS names joined by `+` of `random`,
+//! `exhaustive`, `racing`, `thompson`, `halving` (all).
+#![expect(
+    clippy::print_stdout,
+    reason = "a benchmark reads its arguments, writes descriptions and prints its tables"
+)]
+
+mod contest;
+#[path = "../../tests/it/rivals.rs"]
+mod rivals;
+mod table;
+mod worlds;
+
+use anyhow::{Result, bail};
+use contest::{Outcome, Rival};
+use pinwise::machine::sim::world::{self, World};
+use worlds::{Case, Noise};
+
+/// Seeds of each kind of world and noise.
+const SEEDS: u64 = 125;
+/// Of the machine that has a table of its own.
+const TOPOLOGY: &str = "package:2 l3:8 core:8 pu:2";
+/// Its name in filters.
+const TOPOLOGY_NAME: &str = "2x8x8x2";
+
+/// What is asked for.
+struct Asked {
+    seeds: u64,
+    filter: String,
+    rivals: Vec<Rival>,
+}
+
+impl Asked {
+    fn takes(&self, label: &str) -> bool {
+        self.filter.split('+').all(|part| label.contains(part))
+    }
+}
+
+fn main() -> Result<()> {
+    let asked = asked()?;
+    table::print_heading();
+    let mut cells = Vec::new();
+    for world in World::ALL {
+        let name = world.name();
+        for noise in Noise::ALL {
+            if asked.takes(&format!("/{name}/{}/", noise.name())) {
+                let describe = |seed| world::describe(world, seed);
+                let outcomes = outcomes(noise, &asked, &describe)?;
+                table::print_cell(name, noise.name(), &outcomes, &asked.rivals);
+                cells.push((name, noise.name(), outcomes));
+            }
+        }
+    }
+    table::print_said(&cells);
+    table::print_random(&cells);
+    print_one_machine(&asked)
+}
+
+/// The machine that everybody asks about.
+fn print_one_machine(asked: &Asked) -> Result<()> {
+    let (threads, shapes) = worlds::most_shapes(TOPOLOGY)?;
+    let mut is_first = true;
+    for world in World::ALL {
+        let name = world.name();
+        let noise = Noise::LogNormal;
+        if !asked.takes(&format!("{TOPOLOGY_NAME}/{name}/{}/", noise.name())) {
+            continue;
+        }
+        if is_first {
+            println!("\n`{TOPOLOGY}`, {threads} threads, {shapes} shapes and `os-default`:\n");
+            table::print_heading();
+            is_first = false;
+        }
+        let describe = |seed| world::describe_on(world, seed, TOPOLOGY, threads);
+        let outcomes = outcomes(noise, asked, &describe)?;
+        table::print_cell(name, noise.name(), &outcomes, &asked.rivals);
+    }
+    Ok(())
+}
+
+fn asked() -> Result<Asked> {
+    let mut arguments = std::env::args().skip(1).filter(|a| !a.starts_with("--"));
+    let seeds = arguments.next().map_or(Ok(SEEDS), |text| text.parse())?;
+    let filter = arguments.next().unwrap_or_default();
+    let names = arguments.next().unwrap_or_default();
+    let mut rivals = Vec::new();
+    for name in names.split('+').filter(|name| !name.is_empty()) {
+        match Rival::ALL.into_iter().find(|rival| rival.name() == name) {
+            Some(rival) => rivals.push(rival),
+            None => bail!("no rival is called '{name}'"),
+        }
+    }
+    if rivals.is_empty() {
+        rivals = Rival::ALL.to_vec();
+    }
+    Ok(Asked {
+        seeds,
+        filter,
+        rivals,
+    })
+}
+
+type Describe<'a> = dyn Fn(u64) -> String + Sync + 'a;
+
+/// As many seeds as are asked for, half of them on a second thread; those on
+/// which there is no choice do not count. What comes out does not depend on the
+/// threads.
+fn outcomes(noise: Noise, asked: &Asked, describe: &Describe<'_>) -> Result<Vec<Outcome>> {
+    let every_other = |first: u64| -> Result<Vec<Outcome>> {
+        let mut outcomes = Vec::new();
+        for seed in (first..).step_by(2) {
+            if outcomes.len() as u64 * 2 + first > asked.seeds {
+                break;
+            }
+            let case = Case::new(&describe(seed), noise, seed)?;
+            if case.has_choice() {
+                outcomes.push(contest::hold(&case, &asked.rivals, seed)?);
+            }
+        }
+        Ok(outcomes)
+    };
+    let (own, other) = std::thread::scope(|scope| {
+        let other = scope.spawn(|| every_other(2));
+        (every_other(1), other.join())
+    });
+    let mut outcomes = own?;
+    match other {
+        Ok(other) => outcomes.extend(other?),
+        Err(_) => bail!("a thread of the benchmark panicked"),
+    }
+    if outcomes.is_empty() {
+        bail!("no seeds, no table");
+    }
+    Ok(outcomes)
+}

@@ -1,0 +1,222 @@
+//! `search`: plan or resume, carry out, store, print, draw, choose the exit
+//! status.
+
+mod plan;
+mod threads;
+mod watch;
+
+use super::args::{Format, Global, SearchArgs, SearchResultArgs};
+use super::history::needed_store;
+use super::plan::seed_or_new;
+use super::terminal::Terminal;
+use super::{Exit, export, open_machine, open_store};
+use crate::machine::{Machine, MachineError};
+use crate::record::{HostRecord, SEARCH_SCHEMA, SearchAnswer, SearchRecord, Stopped};
+use crate::report;
+use crate::study::is_interrupt;
+use crate::study::search::{self as searching, Plan, SearchError};
+pub(super) use plan::{default_threads, workload_of};
+pub(super) use threads::beyond;
+use watch::Watch;
+
+pub(super) fn search(
+    global: &Global,
+    args: &SearchArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    export::check_files(&files(&args.results))?;
+    let past = match &args.resume {
+        Some(id) => Some(begun(global, id)?),
+        None => None,
+    };
+    let seed = past
+        .as_ref()
+        .map_or_else(|| seed_or_new(args.seed), |past| past.seed);
+    let metric = past.as_ref().map(|past| past.metric.name.as_str());
+    let metric = metric.or(args.metric.as_deref()).unwrap_or_default();
+    let insists_on_cycles = matches!(metric, "cycles" | "instructions");
+    let mut machine = open_machine(global, seed, insists_on_cycles)?;
+    let planned = match &past {
+        Some(past) => check_machine(past, machine.as_mut())
+            .and_then(|()| plan::resumed(args, past, machine.as_mut())),
+        None => plan::fresh(args, seed, machine.as_mut(), terminal),
+    };
+    let plan = match planned {
+        Err(error) if is_interrupt(&error) => return Ok(interrupted(terminal)),
+        planned => planned?,
+    };
+    let store = open_store(global)?;
+    let watch = Watch::new(store, terminal);
+    let carried_out = carry_out(&plan, past.as_ref(), machine.as_mut(), watch)?;
+    // First whatever still runs.
+    drop(machine);
+    let Some((record, is_stored)) = carried_out else {
+        return Ok(interrupted(terminal));
+    };
+    finish(&record, &args.results, terminal)?;
+    let exit = exit_of(&record, args.require_verdict);
+    if can_go_on(&record) && is_stored && global.store.as_deref() != Some("none") {
+        terminal.note(&how_to_go_on(&record));
+    }
+    Ok(match exit {
+        Exit::Done | Exit::Undecided if !is_stored => Exit::Error,
+        exit => exit,
+    })
+}
+
+/// A stored search, by its id.
+pub(super) fn begun(global: &Global, id: &str) -> anyhow::Result<SearchRecord> {
+    let stored = needed_store(global)?.load(id)?;
+    Ok(stored.kept(SEARCH_SCHEMA)?)
+}
+
+fn interrupted(terminal: &Terminal) -> Exit {
+    terminal.warn("interrupted before the first block; nothing was stored");
+    Exit::Interrupted
+}
+
+/// A search goes on only where it began: elsewhere its runs mean nothing.
+fn check_machine(past: &SearchRecord, machine: &mut dyn Machine) -> anyhow::Result<()> {
+    let (topology, _) = machine.topology()?;
+    let here = HostRecord::new(machine.label(), machine.is_simulated(), &topology);
+    let id = &past.id;
+    if here.machine_spec != past.host.machine_spec {
+        anyhow::bail!(
+            "--resume {id}: that search ran on {0}; give --machine {0}",
+            past.host.machine_spec
+        );
+    }
+    if !here.simulated && here.machine.hostname != past.host.machine.hostname {
+        anyhow::bail!(
+            "--resume {id}: that search ran on {}, this is {}",
+            past.host.name(),
+            here.name()
+        );
+    }
+    if here.shape_hash != past.host.shape_hash || here.allowed != past.host.allowed {
+        anyhow::bail!(
+            "--resume {id}: that search had CPUs {} of a machine of shape {}, now there are {} of {}; begin another",
+            past.host.allowed,
+            past.host.shape_hash,
+            here.allowed,
+            here.shape_hash
+        );
+    }
+    Ok(())
+}
+
+/// Runs the plan; says whether the record could be stored. `None` where the
+/// user stopped it before there was anything to keep.
+fn carry_out(
+    plan: &Plan,
+    past: Option<&SearchRecord>,
+    machine: &mut dyn Machine,
+    mut watch: Watch<'_>,
+) -> anyhow::Result<Option<(SearchRecord, bool)>> {
+    match searching::run(plan, past, machine, &mut watch) {
+        Ok(record) if record.runs.is_empty() && record.stopped == Some(Stopped::Interrupted) => {
+            watch.abandon();
+            Ok(None)
+        }
+        Ok(record) => {
+            let is_stored = watch.close(&record);
+            Ok(Some((record, is_stored)))
+        }
+        Err(SearchError::Machine(MachineError::Interrupted)) => {
+            watch.abandon();
+            Ok(None)
+        }
+        Err(error) => {
+            watch.abandon();
+            Err(error.into())
+        }
+    }
+}
+
+fn files(args: &SearchResultArgs) -> Vec<(&'static str, &std::path::Path)> {
+    let files = [
+        ("--picture", &args.picture),
+        ("--export-json", &args.export_json),
+        ("--export-csv", &args.export_csv),
+    ];
+    let files = files.into_iter();
+    files
+        .filter_map(|(option, path)| Some((option, path.as_deref()?)))
+        .collect()
+}
+
+/// Prints the record and writes the files that were asked for.
+fn finish(
+    record: &SearchRecord,
+    results: &SearchResultArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<()> {
+    if record.stopped == Some(Stopped::Failed) {
+        terminal.error(&record.verdict.sentence);
+    }
+    if terminal.is_json() {
+        terminal.print_json(record)?;
+    } else if record.stopped != Some(Stopped::Failed) {
+        terminal.print(&report::search(record, terminal.palette()))?;
+    }
+    if let Some(path) = &results.picture {
+        export::write_file(path, &report::search_picture(record))?;
+    }
+    if let Some(path) = &results.export_json {
+        let text = format!("{}\n", serde_json::to_string(record)?);
+        export::write_file(path, &text)?;
+    }
+    if let Some(path) = &results.export_csv {
+        export::write_file(path, &report::search_csv(record)?)?;
+    }
+    Ok(())
+}
+
+/// Prints a stored search as text, JSON or picture.
+pub(super) fn show(record: &SearchRecord, terminal: &Terminal) -> anyhow::Result<Exit> {
+    match terminal.format() {
+        Format::Json => terminal.print_json(record)?,
+        Format::Svg => terminal.print(&report::search_picture(record))?,
+        Format::Text => terminal.print(&report::search(record, terminal.palette()))?,
+        Format::Xml => anyhow::bail!(
+            "--format xml describes machines; {} is a search (text, json or svg)",
+            record.id
+        ),
+    }
+    Ok(Exit::Done)
+}
+
+fn exit_of(record: &SearchRecord, requires_verdict: bool) -> Exit {
+    let has_failed = record.arms.iter().any(|arm| arm.invalid.is_some());
+    match record.stopped {
+        Some(Stopped::Interrupted) => Exit::Interrupted,
+        Some(Stopped::Failed) => Exit::Error,
+        _ if has_failed => Exit::Error,
+        _ if requires_verdict && record.verdict.kind == SearchAnswer::Undecided => Exit::Undecided,
+        _ => Exit::Done,
+    }
+}
+
+/// Would more time or runs tell more?
+fn can_go_on(record: &SearchRecord) -> bool {
+    let is_open = record.verdict.kind == SearchAnswer::Undecided;
+    match record.stopped {
+        Some(Stopped::Interrupted) => true,
+        Some(Stopped::Budget | Stopped::Runs) => is_open,
+        _ => false,
+    }
+}
+
+fn how_to_go_on(record: &SearchRecord) -> String {
+    let id = &record.id;
+    let machine = match record.host.machine_spec.as_str() {
+        "local" => String::new(),
+        spec => format!(" --machine {}", shell_words::quote(spec)),
+    };
+    let budget = match record.stopped {
+        Some(Stopped::Budget) => " --budget TIME",
+        Some(Stopped::Runs) => " --max-runs N",
+        _ => "",
+    };
+    format!("pinwise search{machine} --resume {id}{budget} goes on.")
+}

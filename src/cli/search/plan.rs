@@ -1,0 +1,284 @@
+//! From arguments, or from a record that shall go on, to the plan of a search.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use super::threads;
+use crate::cli::args::SearchArgs;
+use crate::cli::plan;
+use crate::cli::terminal::Terminal;
+use crate::cli::values::BudgetChoice;
+use crate::machine::Machine;
+use crate::record::{SearchPlanRecord, SearchRecord, Stopped};
+use crate::stats::verdict::count;
+use crate::study::search::Plan;
+use crate::topology::Topology;
+use crate::workload::{Command, Metric, SuccessRule, Workload};
+
+/// Runs where nothing is said of the budget.
+const USUAL_RUNS: usize = 200;
+/// Pairs that confirm the best, at most.
+const USUAL_PAIRS: usize = 30;
+/// The first run of a program fills caches that later ones find filled.
+const WARMUP: usize = 1;
+
+/// How much a search may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Effort {
+    runs: Option<usize>,
+    time: Option<Duration>,
+    pairs: usize,
+}
+
+/// How many threads are searched, and how many `os-default` has.
+struct Team {
+    searched: Vec<usize>,
+    of_default: usize,
+    /// Were those counted, and not set?
+    is_counted: bool,
+    sets_environment: bool,
+}
+
+/// A search that begins.
+pub(super) fn fresh(
+    args: &SearchArgs,
+    seed: u64,
+    machine: &mut dyn Machine,
+    terminal: &Terminal,
+) -> anyhow::Result<Plan> {
+    let metric = metric(args.metric.as_deref().unwrap_or("wall"))?;
+    let options = &args.workload;
+    let command = plan::one_command(args.line.as_deref(), &args.argv, options)?;
+    plan::warn_of_shell_characters(&command, options, terminal);
+    let workload = plan::workload(&command, options)?;
+    let output = plan::output(&options.output, &metric)?;
+    let effort = effort(args)?.unwrap_or(Effort {
+        runs: Some(USUAL_RUNS),
+        time: None,
+        pairs: args.confirm.unwrap_or(USUAL_PAIRS),
+    });
+    let (topology, warnings) = machine.topology()?;
+    for warning in warnings {
+        terminal.note(&warning);
+    }
+    let team = team(args, &workload, &topology, machine, terminal)?;
+    let (id, started) = plan::name_and_time();
+    Ok(Plan {
+        workload,
+        threads: team.searched,
+        sets_threads: team.sets_environment,
+        default_threads: team.of_default,
+        default_is_counted: team.is_counted,
+        within: args.within,
+        least_within: args.least_within,
+        metric,
+        unit: String::new(),
+        max_runs: effort.runs,
+        budget: effort.time,
+        confirmation_pairs: effort.pairs,
+        warmup: WARMUP,
+        seed,
+        output,
+        id,
+        started,
+        tags: args.results.tags.clone(),
+    })
+}
+
+fn metric(text: &str) -> anyhow::Result<Metric> {
+    text.parse().context("--metric")
+}
+
+/// The budget that was given; `None` without any.
+fn effort(args: &SearchArgs) -> anyhow::Result<Option<Effort>> {
+    let pairs = args.confirm.unwrap_or(USUAL_PAIRS);
+    let (time, runs) = match (args.budget, args.max_runs) {
+        (None, None) => return Ok(None),
+        (Some(BudgetChoice::Runs(_)), Some(_)) => {
+            bail!("--budget and --max-runs both give a number of runs: leave one away")
+        }
+        (Some(BudgetChoice::Runs(runs)), None) | (None, Some(runs)) => (None, Some(runs)),
+        (Some(BudgetChoice::Time(time)), runs) => (Some(time), runs),
+    };
+    Ok(Some(Effort { runs, time, pairs }))
+}
+
+/// With one number of threads `os-default` runs with it, too; with several it
+/// is the program as it is, unless the command cannot do without a number.
+fn team(
+    args: &SearchArgs,
+    workload: &Workload,
+    topology: &Topology,
+    machine: &mut dyn Machine,
+    terminal: &Terminal,
+) -> anyhow::Result<Team> {
+    let cpus = topology.allowed.len();
+    let names_threads = workload.command.names_threads();
+    let Some(text) = &args.threads else {
+        if names_threads {
+            bail!("--threads: the command has {{threads}}; say how many, such as --threads 1..max");
+        }
+        let counted = counted(workload, topology, machine, terminal)?;
+        return Ok(Team {
+            searched: vec![counted],
+            of_default: counted,
+            is_counted: true,
+            sets_environment: false,
+        });
+    };
+    if args.workload.threads_env.is_some() {
+        bail!("--threads-env: --threads sets the same variables; leave it away");
+    }
+    let searched = threads::parse(text, cpus)?;
+    let most = searched.last().copied().unwrap_or(1);
+    let is_counted = searched.len() > 1 && !names_threads;
+    let of_default = match is_counted {
+        true => counted(workload, topology, machine, terminal)?,
+        false => most,
+    };
+    Ok(Team {
+        searched,
+        of_default,
+        is_counted,
+        sets_environment: true,
+    })
+}
+
+/// The threads of the program as it is, at most one for each CPU.
+fn counted(
+    workload: &Workload,
+    topology: &Topology,
+    machine: &mut dyn Machine,
+    terminal: &Terminal,
+) -> anyhow::Result<usize> {
+    let cpus = topology.allowed.len();
+    let counted = plan::count_threads(workload, topology, machine)?;
+    match counted {
+        None => terminal.note("The program runs too briefly to count its threads; taken as 1."),
+        Some(many) if many > cpus => terminal.note(&format!(
+            "The program runs {many} threads on {}; placements are those of {cpus} threads.",
+            count(cpus, "CPU")
+        )),
+        Some(many) => terminal.note(&format!("The program runs {}.", count(many, "thread"))),
+    }
+    Ok(counted.unwrap_or(1).clamp(1, cpus.max(1)))
+}
+
+/// A search that goes on, perhaps with a larger budget.
+pub(super) fn resumed(
+    args: &SearchArgs,
+    past: &SearchRecord,
+    machine: &mut dyn Machine,
+) -> anyhow::Result<Plan> {
+    let planned = &past.plan;
+    let before = Effort {
+        runs: planned.max_runs,
+        time: planned.budget_s.and_then(duration),
+        pairs: planned.confirmation_pairs,
+    };
+    let mut effort = effort(args)?.unwrap_or(before);
+    effort.pairs = args.confirm.unwrap_or(before.pairs);
+    check_goes_on(past, before, effort)?;
+    let workload = workload_of(past)?;
+    let (topology, _) = machine.topology()?;
+    if planned.counted_threads.is_some() && machine.is_simulated() {
+        // That run is made again, as all others: nothing else brings a
+        // simulated machine's chance to where it was.
+        plan::count_threads(&workload, &topology, machine)?;
+    }
+    let metric = metric(&past.metric.name)?;
+    let output = match planned.output.as_str() {
+        "" | "keep" => plan::output("discard", &metric)?,
+        other => plan::output(other, &metric)?,
+    };
+    Ok(Plan {
+        workload,
+        threads: planned.threads.clone(),
+        sets_threads: planned.sets_threads,
+        default_threads: default_threads(planned),
+        default_is_counted: planned.default_threads.is_none(),
+        within: planned.within,
+        least_within: planned.least_within,
+        metric,
+        unit: past.metric.unit.clone(),
+        max_runs: effort.runs,
+        budget: effort.time,
+        confirmation_pairs: effort.pairs,
+        warmup: planned.warmup,
+        seed: past.seed,
+        output,
+        id: past.id.clone(),
+        started: past.started.clone(),
+        tags: past.tags.clone(),
+    })
+}
+
+/// Threads of `os-default`, set or counted.
+pub(in crate::cli) fn default_threads(planned: &SearchPlanRecord) -> usize {
+    let told = planned.default_threads.or(planned.counted_threads);
+    told.or(planned.threads.last().copied()).unwrap_or(1)
+}
+
+fn duration(seconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// Is there anything left to do?
+fn check_goes_on(past: &SearchRecord, before: Effort, now: Effort) -> anyhow::Result<()> {
+    let id = &past.id;
+    let is_larger = |now: Option<u128>, before: Option<u128>| match (now, before) {
+        (None, Some(_)) => true,
+        (Some(now), Some(before)) => now > before,
+        (_, None) => false,
+    };
+    let more_runs = is_larger(now.runs.map(|r| r as u128), before.runs.map(|r| r as u128));
+    let more_time = is_larger(
+        now.time.map(|t| t.as_nanos()),
+        before.time.map(|t| t.as_nanos()),
+    );
+    match past.stopped {
+        None | Some(Stopped::Interrupted) => Ok(()),
+        Some(Stopped::Runs) if more_runs => Ok(()),
+        Some(Stopped::Budget) if more_time => Ok(()),
+        Some(Stopped::Runs) => bail!(
+            "--resume {id}: that search used up its runs; give it more with --max-runs or --budget"
+        ),
+        Some(Stopped::Budget) => {
+            bail!("--resume {id}: that search used up its time; give it more with --budget")
+        }
+        Some(Stopped::Precision) => bail!(
+            "--resume {id}: that search found its answer (pinwise show {id}); begin another without --resume"
+        ),
+        Some(Stopped::Failed) => bail!(
+            "--resume {id}: the command of that search failed (pinwise show {id}); begin another without --resume"
+        ),
+    }
+}
+
+/// What a search ran, with `{threads}` where it stood.
+pub(in crate::cli) fn workload_of(record: &SearchRecord) -> anyhow::Result<Workload> {
+    let told = &record.workload;
+    let bad = || format!("record {}: its command cannot be run", record.id);
+    let helper = |line: &Option<String>| -> anyhow::Result<Option<Command>> {
+        let line = line.as_deref();
+        line.map(|line| Command::from_line(line).with_context(bad))
+            .transpose()
+    };
+    let command = Command::from_argv(record.command.clone()).with_context(bad)?;
+    Ok(Workload {
+        prepare: helper(&told.prepare)?,
+        cleanup: helper(&told.cleanup)?,
+        verify: helper(&told.verify)?,
+        recipe: told.recipe.clone(),
+        input: told.input.as_ref().map(PathBuf::from),
+        environment: told.environment.clone(),
+        timeout: told.timeout_s.and_then(duration),
+        success: match record.plan.any_status {
+            true => SuccessRule::AnyStatus,
+            false => SuccessRule::Zero,
+        },
+        ..Workload::new(command)
+    })
+}

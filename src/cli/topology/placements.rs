@@ -1,0 +1,53 @@
+//! `topology --placements`.
+
+use anyhow::{Context, bail};
+
+use crate::cli::Exit;
+use crate::cli::args::Format;
+use crate::cli::terminal::Terminal;
+use crate::record::PlacementsRecord;
+use crate::report;
+use crate::topology::Topology;
+
+pub(super) fn placements(
+    asked: Option<usize>,
+    topology: &Topology,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    if matches!(terminal.format(), Format::Svg | Format::Xml) {
+        bail!("--format svg and xml draw a machine: placements are text or json");
+    }
+    let threads = match asked {
+        Some(threads) => vec![checked(threads, topology).context("--placements")?],
+        None => telling(topology),
+    };
+    if threads.is_empty() {
+        bail!("--placements: this process may not use any CPU of this machine");
+    }
+    let record = PlacementsRecord::new(topology, &threads);
+    if terminal.is_json() {
+        terminal.print_json(&record)?;
+    } else {
+        terminal.print(&report::placements(&record, terminal.palette()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn checked(threads: usize, topology: &Topology) -> anyhow::Result<usize> {
+    let cpus = topology.allowed.len();
+    if threads == 0 || threads > cpus {
+        bail!("{threads} threads cannot have a CPU each: write a number from 1 to {cpus}");
+    }
+    Ok(threads)
+}
+
+/// Powers of two, as many as cores and as many as CPUs.
+fn telling(topology: &Topology) -> Vec<usize> {
+    let counts = topology.counts();
+    let doubled = std::iter::successors(Some(1usize), |n| n.checked_mul(2));
+    let mut threads: Vec<usize> = doubled.take_while(|&n| n <= counts.cpus).collect();
+    threads.extend([counts.cores, counts.cpus].into_iter().filter(|&n| n > 0));
+    threads.sort_unstable();
+    threads.dedup();
+    threads
+}

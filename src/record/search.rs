@@ -1,0 +1,400 @@
+//! A search for the best placement as a record.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Entry, Estimate, Finding, HostRecord, Keepsake, MetricRecord, RunRecord, Stopped,
+    WorkloadRecord,
+};
+
+/// Schema of [`SearchRecord`].
+pub const SEARCH_SCHEMA: &str = "pinwise.search/1";
+
+/// A search: candidates, every run, what the model makes of them, the answer.
+/// It is stored as it grows; of one that was cut off `stopped` is `null`, and
+/// `pinwise search --resume` goes on with it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SearchRecord {
+    /// [`SEARCH_SCHEMA`].
+    pub schema: String,
+    /// Name under which it is stored.
+    pub id: String,
+    /// Version of pinwise that wrote it.
+    pub pinwise_version: String,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// Where it ran.
+    pub host: HostRecord,
+    /// The command's arguments; `{threads}` stands for the number of threads.
+    pub command: Vec<String>,
+    /// Surroundings of the command.
+    pub workload: WorkloadRecord,
+    /// What is searched for the least cost of.
+    pub metric: MetricRecord,
+    /// Seed of what is run when (and of a simulated machine's noise).
+    pub seed: u64,
+    /// How it was planned.
+    pub plan: SearchPlanRecord,
+    /// How many placements there are, for each number of threads.
+    pub space: Vec<SpaceRecord>,
+    /// What could be run: `os-default` first, then shapes, then placements that
+    /// were made on the way by moving one thread.
+    pub arms: Vec<SearchArm>,
+    /// Every run, in order of time.
+    pub runs: Vec<SearchRun>,
+    /// What is expected of every arm; `[]` before the first runs.
+    pub predictions: Vec<PredictedArm>,
+    /// Who led after each block: best so far against runs.
+    pub progress: Vec<ProgressPoint>,
+    /// The model at the end; `null` before the first runs.
+    pub model: Option<SearchModelRecord>,
+    /// Name of the arm that is best; `null` where none could be told.
+    pub best: Option<String>,
+    /// Runs that it took to find it: profiling, search and refinement, those
+    /// of `os-default` among them; not the warm-up and the confirmation.
+    pub runs_used: usize,
+    /// The best arm against `os-default`, measured afresh; `null` without.
+    pub confirmation: Option<ConfirmationRecord>,
+    /// The least resource that is nearly as good; `null` where unknown.
+    pub least: Option<LeastRecord>,
+    /// What it comes to.
+    pub verdict: SearchVerdict,
+    /// On a simulated machine: true cost of `best` over the true best, minus
+    /// 1; `null` elsewhere and without a best arm.
+    pub true_regret: Option<f64>,
+    /// On a simulated machine: the true best.
+    pub truth: Option<TruthRecord>,
+    /// What disturbed it, and what else is worth knowing.
+    pub findings: Vec<Finding>,
+    /// Why it ended; `null` while it runs or where it was cut off.
+    pub stopped: Option<Stopped>,
+    /// Time from start to end, s; without pauses between interruption and
+    /// resumption.
+    pub elapsed_s: f64,
+    /// Labels of the user's.
+    #[serde(default)]
+    pub tags: Vec<String>,
+}
+
+/// How a search was planned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SearchPlanRecord {
+    /// Numbers of threads that were searched.
+    pub threads: Vec<usize>,
+    /// Threads of `os-default` where that was set; `null`: as the program does.
+    pub default_threads: Option<usize>,
+    /// Threads of `os-default` as a run before the search showed them; `null`
+    /// where they were set.
+    #[serde(default)]
+    pub counted_threads: Option<usize>,
+    /// Is the number of threads set by the environment of each run?
+    pub sets_threads: bool,
+    /// Indifference zone: a placement that is better by less is not missed.
+    pub within: f64,
+    /// How much worse the least resource may be.
+    pub least_within: f64,
+    /// Probability that may be left that another is better by three times
+    /// `within`; the expected loss may be `within`.
+    pub error: f64,
+    /// Most runs of profiling, search and refinement.
+    pub max_runs: Option<usize>,
+    /// Most pairs of the confirmation.
+    pub confirmation_pairs: usize,
+    /// Time for everything, s.
+    pub budget_s: Option<f64>,
+    /// Runs of `os-default` thrown away at the start.
+    #[serde(default)]
+    pub warmup: usize,
+    /// Does any exit status count as success?
+    #[serde(default)]
+    pub any_status: bool,
+    /// What became of the command's output: `discard`, `keep`, `inherit`, or
+    /// the folder that got it.
+    #[serde(default)]
+    pub output: String,
+}
+
+/// How many placements there are of so many threads, one CPU each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpaceRecord {
+    /// Threads.
+    pub threads: usize,
+    /// Placements that differ by more than the exchange of equal units, as a
+    /// decimal number: it may have dozens of digits.
+    pub placements: String,
+    /// Those that are spread evenly: the search's candidates.
+    pub shapes: usize,
+}
+
+/// A candidate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SearchArm {
+    /// Its name as `--place` takes it, with ` @ N threads` where several
+    /// numbers are searched; unique.
+    pub name: String,
+    /// The placement alone.
+    pub placement: String,
+    /// The same for equal placements on machines of equal trees; `null` of
+    /// `os-default`.
+    pub place_id: Option<String>,
+    /// Threads; `null` of `os-default` where the program decides.
+    pub threads: Option<usize>,
+    /// CPUs asked for, as a list.
+    pub cpus: String,
+    /// Packages used.
+    pub packages: usize,
+    /// NUMA nodes used.
+    pub numa_nodes: usize,
+    /// Last-level caches used.
+    pub llcs: usize,
+    /// Cores used.
+    pub cores: usize,
+    /// CPUs used.
+    pub cpu_count: usize,
+    /// What the model sees of it, in the order of
+    /// [`SearchModelRecord::features`].
+    pub features: Vec<f64>,
+    /// Was it made by moving one thread of another arm?
+    pub refined_from: Option<String>,
+    /// Why its runs do not count, where they do not.
+    pub invalid: Option<String>,
+}
+
+/// One run of a search.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SearchRun {
+    /// Number of its arm in [`SearchRecord::arms`].
+    pub arm: usize,
+    /// What for.
+    pub step: SearchStep,
+    /// The run.
+    #[serde(flatten)]
+    pub run: RunRecord,
+}
+
+/// What a run of a search is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchStep {
+    /// Thrown away.
+    Warmup,
+    /// To learn what the program is sensitive to.
+    Profiling,
+    /// To find the best arm.
+    Search,
+    /// To try moves of one thread.
+    Refinement,
+    /// Best against `os-default`, after the choice was made.
+    Confirmation,
+}
+
+/// What is expected of an arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PredictedArm {
+    /// The arm's name.
+    pub arm: String,
+    /// Expected cost in the metric's unit (of rates: the inverse); by the model
+    /// with all runs, the arm's own included.
+    pub predicted: f64,
+    /// Lower end of the 90 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Expected over that of `os-default`.
+    pub ratio: f64,
+    /// Runs of the arm that count.
+    pub runs: usize,
+    /// What its own runs alone say; `null` without any.
+    pub measured: Option<Estimate>,
+    /// What was expected before the arm's first run, where it had one.
+    pub foretold: Option<ForetoldRecord>,
+    /// Probability that it beats the best arm by more than the indifference
+    /// zone.
+    pub beats_best: f64,
+    /// On a simulated machine: the truth, in the metric's unit.
+    pub truth: Option<f64>,
+}
+
+/// What was expected of an arm before it was run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ForetoldRecord {
+    /// Expected cost.
+    pub predicted: f64,
+    /// Lower end of the 90 % interval for a single run.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// What its first run then cost.
+    pub measured: f64,
+}
+
+/// Who led when.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProgressPoint {
+    /// Runs so far, as [`SearchRecord::runs_used`] counts them.
+    pub runs: usize,
+    /// The leader's name.
+    pub leader: String,
+    /// Its expected cost.
+    pub predicted: f64,
+    /// Lower end of the 90 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Probability that some arm beats it by more than the indifference zone.
+    pub doubt: f64,
+    /// What taking it is expected to lose to the best of all, as a share of
+    /// the best one's cost.
+    #[serde(default)]
+    pub expected_loss: f64,
+    /// On a simulated machine: the leader's true cost over the true best,
+    /// minus 1.
+    pub true_regret: Option<f64>,
+}
+
+/// The model that predicts arms.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SearchModelRecord {
+    /// What the program is sensitive to: effects on ln(cost) of one unit of a
+    /// feature.
+    pub features: Vec<FeatureRecord>,
+    /// Standard deviation of ln(cost) from run to run.
+    pub noise_sd: f64,
+    /// Standard deviation of ln(cost) that blocks share.
+    pub block_sd: f64,
+    /// Standard deviation over placements of what features explain.
+    pub explained_sd: f64,
+    /// Standard deviation of what they do not, placement by placement.
+    pub unexplained_sd: f64,
+    /// Factor by which variances were widened because first runs of arms
+    /// missed their predictions; 1 where they did not.
+    pub inflation: f64,
+    /// Median error of predictions made before an arm's first run, as a share;
+    /// `null` with fewer than three.
+    pub foretold_error: Option<f64>,
+    /// `fits`, `misfits` or `useless`: what predictions were worth.
+    pub judgement: String,
+}
+
+/// A feature of placements and what it costs this program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FeatureRecord {
+    /// Its name.
+    pub name: String,
+    /// What it is, in words.
+    pub meaning: String,
+    /// Effect on ln(cost) of one unit.
+    pub effect: f64,
+    /// Its standard deviation.
+    pub sd: f64,
+}
+
+/// The best arm against `os-default`, in pairs run after the choice.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConfirmationRecord {
+    /// The arm.
+    pub arm: String,
+    /// Pairs.
+    pub pairs: usize,
+    /// Runs, two a pair.
+    pub runs: usize,
+    /// Typical cost over that of `os-default`.
+    pub ratio: f64,
+    /// Lower end of the interval; `null` where the pairs allow none.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Confidence of the interval, whenever one looks.
+    pub confidence: f64,
+    /// `faster`, `slower`, `same` or `undecided`.
+    pub verdict: String,
+    /// In words, with the interval.
+    pub sentence: String,
+}
+
+/// The least resource that is nearly as good as the best.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LeastRecord {
+    /// The arm.
+    pub arm: String,
+    /// Expected performance over that of the best arm: 0.98 is 98 % of it.
+    pub of_best: f64,
+    /// Lower end of the 90 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Was it run, or only predicted?
+    pub measured: bool,
+    /// In words: "4 cores of one LLC: 98 % of the best".
+    pub sentence: String,
+}
+
+/// Kinds of answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchAnswer {
+    /// One placement is best, and better than doing nothing.
+    Best,
+    /// Nothing beats doing nothing by more than the indifference zone, though
+    /// placements differ.
+    LeaveAlone,
+    /// No placement differs from doing nothing by more than that.
+    DoesNotMatter,
+    /// None of these.
+    Undecided,
+}
+
+/// What a search comes to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SearchVerdict {
+    /// Which.
+    pub kind: SearchAnswer,
+    /// In words.
+    pub sentence: String,
+    /// What to do, or what is missing.
+    pub advice: String,
+    /// What it is conditional on.
+    pub condition: String,
+}
+
+/// The truth of a simulated machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TruthRecord {
+    /// The arm that is truly best.
+    pub best: String,
+    /// Its cost.
+    pub cost: f64,
+    /// `os-default`'s cost over it.
+    pub default_ratio: f64,
+    /// Median error of the predictions of arms that were never run, as a
+    /// share; `null` where all were run.
+    pub prediction_error: Option<f64>,
+    /// Share of all true costs inside their 90 % intervals.
+    pub coverage: f64,
+}
+
+impl SearchRecord {
+    /// What it is about, in a few words.
+    #[must_use]
+    pub fn title(&self) -> String {
+        format!("search: {}", shell_words::join(&self.command))
+    }
+}
+
+impl Keepsake for SearchRecord {
+    fn entry(&self) -> Entry {
+        Entry {
+            id: self.id.clone(),
+            schema: self.schema.clone(),
+            time: self.started.clone(),
+            host: self.host.name(),
+            title: self.title(),
+            // What is said on the way is no verdict yet.
+            verdict: match self.stopped {
+                Some(_) => self.verdict.sentence.clone(),
+                None => String::new(),
+            },
+            is_complete: self.stopped.is_some(),
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! Searches made by hand, for the tests of all that reads them.
+
+use super::tests::any_run;
+use super::*;
+use crate::topology::Topology;
+use proptest::prelude::*;
+
+/// A number between 0 and 1 that looks like chance.
+fn chance(number: usize, stream: u64) -> f64 {
+    let mut bits = (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (stream << 32);
+    bits = (bits ^ (bits >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits ^= bits >> 29;
+    (bits % 100_003) as f64 / 100_003.0
+}
+
+fn run(at: usize, cost: f64) -> RunRecord {
+    RunRecord {
+        block: at / 4,
+        order: at % 4,
+        block_runs: 4,
+        phase: Phase::Confirmation,
+        at_s: at as f64 * 1.6,
+        wall_s: cost,
+        user_s: Some(cost * 60.0),
+        sys_s: None,
+        max_rss_bytes: None,
+        exit: Some(0),
+        signal: None,
+        timed_out: false,
+        threads: Some(128),
+        migrations: None,
+        context_switches: None,
+        involuntary_switches: None,
+        minor_faults: None,
+        major_faults: None,
+        cycles: None,
+        instructions: None,
+        granted_cpus: "0-255".to_owned(),
+        foreign_cpu_s: None,
+        steal_s: None,
+        throttled: None,
+        metric: MetricReading {
+            value: Some(cost),
+            cost: Some(cost),
+        },
+    }
+}
+
+fn arm(number: usize) -> SearchArm {
+    let (packages, llcs) = (1 + number % 2, 1 + number % 16);
+    let name = match number {
+        0 => "os-default".to_owned(),
+        n => format!(
+            "shape:pkg={packages},llc={llcs},core={},smt=1*{n}",
+            8 * llcs
+        ),
+    };
+    SearchArm {
+        placement: name.clone(),
+        name,
+        place_id: (number > 0).then(|| format!("{number:016x}")),
+        threads: Some(128),
+        cpus: if number == 0 { "0-255" } else { "0-127" }.to_owned(),
+        packages,
+        numa_nodes: packages,
+        llcs,
+        cores: 8 * llcs,
+        cpu_count: if number == 0 { 256 } else { 128 },
+        features: vec![chance(number, 1), (number % 2) as f64, 0.5],
+        refined_from: None,
+        invalid: None,
+    }
+}
+
+/// Cost of an arm; the fourth is best, `os-default` costs a third more.
+fn cost(number: usize) -> f64 {
+    match number {
+        0 => 1.6,
+        3 => 1.2,
+        n => 1.22 + 0.9 * chance(n, 2),
+    }
+}
+
+fn predicted(number: usize, is_simulated: bool) -> PredictedArm {
+    let (truth, runs) = (cost(number), usize::from(number < 17) * (1 + number % 3));
+    let has_run = runs > 0;
+    let error = 0.06 * (chance(number, 3) - 0.5);
+    let width = if has_run { 0.012 } else { 0.06 };
+    let cost = truth * (1.0 + if has_run { 0.2 * error } else { error });
+    PredictedArm {
+        arm: arm(number).name,
+        predicted: cost,
+        low: cost * (1.0 - width),
+        high: cost * (1.0 + width),
+        ratio: cost / 1.6,
+        runs,
+        measured: has_run.then_some(Estimate {
+            value: truth,
+            low: None,
+            high: None,
+        }),
+        foretold: (has_run && number > 5).then_some(ForetoldRecord {
+            predicted: truth * (1.0 + error),
+            low: truth * (0.93 + error),
+            high: truth * (1.07 + error),
+            measured: truth,
+        }),
+        beats_best: 0.01,
+        truth: is_simulated.then_some(truth),
+    }
+}
+
+fn progress(arms: usize, is_simulated: bool) -> Vec<ProgressPoint> {
+    let leaders = [0, 2, 2, 3, 3, 3];
+    let points = leaders.into_iter().enumerate();
+    points
+        .map(|(at, leader)| {
+            let leader = leader.min(arms - 1);
+            let width = 0.12 / (at + 1) as f64;
+            ProgressPoint {
+                runs: 6 + 4 * at,
+                leader: arm(leader).name,
+                predicted: cost(leader),
+                low: cost(leader) * (1.0 - width),
+                high: cost(leader) * (1.0 + width),
+                doubt: 0.8 / ((at + 1) * (at + 1)) as f64,
+                expected_loss: 0.004,
+                true_regret: is_simulated.then(|| cost(leader) / cost(3.min(arms - 1)) - 1.0),
+            }
+        })
+        .collect()
+}
+
+fn model() -> SearchModelRecord {
+    let feature = |name: &str, meaning: &str, effect: f64, sd: f64| FeatureRecord {
+        name: name.to_owned(),
+        meaning: meaning.to_owned(),
+        effect,
+        sd,
+    };
+    SearchModelRecord {
+        features: vec![
+            feature("smt", "threads that share a core with another", 0.21, 0.02),
+            feature("packages", "communication between packages", 0.08, 0.01),
+            feature("llc", "threads that share a last-level cache", 0.02, 0.03),
+        ],
+        noise_sd: 0.012,
+        block_sd: 0.004,
+        explained_sd: 0.09,
+        unexplained_sd: 0.02,
+        inflation: 1.0,
+        foretold_error: Some(0.021),
+        judgement: "fits".to_owned(),
+    }
+}
+
+fn planned() -> SearchPlanRecord {
+    SearchPlanRecord {
+        threads: vec![128],
+        default_threads: Some(128),
+        counted_threads: None,
+        sets_threads: true,
+        within: 0.01,
+        least_within: 0.05,
+        error: 0.05,
+        max_runs: Some(200),
+        confirmation_pairs: 30,
+        budget_s: None,
+        warmup: 1,
+        any_status: false,
+        output: "discard".to_owned(),
+    }
+}
+
+fn found(arms: usize) -> (String, SearchVerdict) {
+    let best = arm(3.min(arms - 1)).name;
+    let verdict = SearchVerdict {
+        kind: SearchAnswer::Best,
+        sentence: format!("{best} is best: 25.1 % less time than os-default (22.8 to 27.3 %)."),
+        advice: String::new(),
+        condition: "Of 128 threads, one CPU each.".to_owned(),
+    };
+    (best, verdict)
+}
+
+fn confirmation(best: &str) -> ConfirmationRecord {
+    ConfirmationRecord {
+        arm: best.to_owned(),
+        pairs: 9,
+        runs: 18,
+        ratio: 0.749,
+        low: Some(0.727),
+        high: Some(0.772),
+        confidence: 0.95,
+        verdict: "faster".to_owned(),
+        sentence: "Confirmed in 9 fresh pairs: 25.1 % less time than os-default (22.8 to 27.3 %)."
+            .to_owned(),
+    }
+}
+
+/// A finished search over so many arms (at least one).
+pub(crate) fn search(arms: usize, is_simulated: bool) -> SearchRecord {
+    let topology = Topology::from_synthetic("package:2 l3:8 core:8 pu:2").unwrap();
+    let spec = if is_simulated {
+        "sim:large.toml"
+    } else {
+        "local"
+    };
+    let (best, verdict) = found(arms);
+    let step = |at: usize| match at {
+        0 => SearchStep::Warmup,
+        1..6 => SearchStep::Profiling,
+        _ => SearchStep::Search,
+    };
+    SearchRecord {
+        schema: SEARCH_SCHEMA.to_owned(),
+        id: "20261121-213203-00000001".to_owned(),
+        pinwise_version: "0.1.0".to_owned(),
+        started: "2026-11-21T21:32:03Z".to_owned(),
+        host: HostRecord::new(spec.to_owned(), is_simulated, &topology),
+        command: vec!["./prog".to_owned(), "-t".to_owned(), "{threads}".to_owned()],
+        workload: WorkloadRecord {
+            input: None,
+            environment: Vec::new(),
+            prepare: None,
+            cleanup: None,
+            timeout_s: None,
+            recipe: None,
+            verify: None,
+            expect: None,
+        },
+        metric: MetricRecord {
+            name: "wall".to_owned(),
+            unit: "s".to_owned(),
+            better: "lower".to_owned(),
+        },
+        seed: 1,
+        plan: planned(),
+        space: vec![SpaceRecord {
+            threads: 128,
+            placements: "282429536481000000".to_owned(),
+            shapes: 45,
+        }],
+        arms: (0..arms).map(arm).collect(),
+        runs: (0..24)
+            .map(|at| SearchRun {
+                arm: at % arms,
+                step: step(at),
+                run: run(at, cost(at % arms)),
+            })
+            .collect(),
+        predictions: (0..arms).map(|at| predicted(at, is_simulated)).collect(),
+        progress: progress(arms, is_simulated),
+        model: Some(model()),
+        runs_used: 23,
+        confirmation: Some(confirmation(&best)),
+        least: Some(LeastRecord {
+            arm: best.clone(),
+            of_best: 0.98,
+            low: 0.96,
+            high: 0.995,
+            measured: true,
+            sentence: "64 cores of one package: 98 % of the best.".to_owned(),
+        }),
+        verdict,
+        true_regret: is_simulated.then_some(0.0),
+        truth: is_simulated.then(|| TruthRecord {
+            best: best.clone(),
+            cost: 1.2,
+            default_ratio: 1.333,
+            prediction_error: Some(0.018),
+            coverage: 0.91,
+        }),
+        best: Some(best),
+        findings: Vec::new(),
+        stopped: Some(Stopped::Precision),
+        elapsed_s: 61.5,
+        tags: Vec::new(),
+    }
+}
+
+proptest! {
+    #[test]
+    fn searches_round_trip(arms in 1usize..30, is_simulated in any::<bool>(), run in any_run()) {
+        let mut record = search(arms, is_simulated);
+        record.runs.push(SearchRun { arm: 0, step: SearchStep::Refinement, run });
+        let text = serde_json::to_string(&record).unwrap();
+        prop_assert_eq!(read::<SearchRecord>(&text, SEARCH_SCHEMA).unwrap(), record);
+    }
+}
+
+#[test]
+fn one_that_was_cut_off_has_no_verdict_in_the_history() {
+    let mut record = search(3, false);
+    assert!(record.entry().is_complete);
+    assert!(!record.entry().verdict.is_empty());
+    record.stopped = None;
+    assert!(!record.entry().is_complete);
+    assert_eq!(record.entry().verdict, "");
+}

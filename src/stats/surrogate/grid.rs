@@ -1,0 +1,74 @@
+//! The scales that are not known, as a grid with prior weights.
+
+/// Standard deviations of ln(cost).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Scales {
+    /// Of all that features do: an effect of relative deviation 1.
+    pub(super) effects: f64,
+    /// Of each arm's own part, relative to `effects`.
+    pub(super) own: f64,
+    /// From run to run.
+    pub(super) noise: f64,
+    /// Of blocks, relative to `noise`.
+    pub(super) block: f64,
+    pub(super) log_prior: f64,
+}
+
+impl Scales {
+    pub(super) fn own_variance(&self) -> f64 {
+        (self.own * self.effects).powi(2)
+    }
+
+    pub(super) fn block_variance(&self) -> f64 {
+        (self.block * self.noise).powi(2)
+    }
+}
+
+/// Scale of effects and its prior weight. The first point is a program that
+/// placement does nothing to: one in four, before anything is known.
+const EFFECTS: [(f64, f64); 7] = [
+    (0.001, 0.25),
+    (0.006, 0.05),
+    (0.02, 0.10),
+    (0.06, 0.15),
+    (0.15, 0.20),
+    (0.35, 0.15),
+    (0.9, 0.10),
+];
+/// An arm's own part over the scale of effects: features tell all, most, half,
+/// little.
+const OWN: [(f64, f64); 4] = [(0.03, 0.35), (0.15, 0.35), (0.6, 0.2), (2.0, 0.1)];
+/// Noise from run to run.
+const NOISE: [(f64, f64); 7] = [
+    (0.002, 0.10),
+    (0.006, 0.15),
+    (0.014, 0.25),
+    (0.025, 0.20),
+    (0.045, 0.15),
+    (0.09, 0.10),
+    (0.2, 0.05),
+];
+/// What blocks share over the noise.
+const BLOCK: [(f64, f64); 4] = [(0.1, 0.5), (1.0, 0.25), (3.0, 0.15), (10.0, 0.1)];
+
+/// All points.
+pub(super) fn grid() -> Vec<Scales> {
+    let mut points = Vec::new();
+    for (effects, effects_weight) in EFFECTS {
+        for (own, own_weight) in OWN {
+            for (noise, noise_weight) in NOISE {
+                for (block, block_weight) in BLOCK {
+                    let weight: f64 = effects_weight * own_weight * noise_weight * block_weight;
+                    points.push(Scales {
+                        effects,
+                        own,
+                        noise,
+                        block,
+                        log_prior: weight.ln(),
+                    });
+                }
+            }
+        }
+    }
+    points
+}

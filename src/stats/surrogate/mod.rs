@@ -1,0 +1,286 @@
+//! A small model of arms that have features: what a few runs of some say of all
+//! the others, and how sure that is.
+//!
+//! The response of a run of arm `a` in block `b` is
+//!
+//! ```text
+//! y = m(a) + c + Σ βj φj(a) + g(a) + u(a) + B(b) + e
+//! ```
+//!
+//! with a given mean m, a constant c, effects βj of features (normal around 0),
+//! a smooth function g of the features that takes up saturation and interaction
+//! (Gaussian process, Rasmussen and Williams 2006, chapter 2; as a model's
+//! discrepancy: Kennedy and O'Hagan 2001), a part u of each arm's own, one of
+//! each block, and noise. All are normal, so that the posterior is exact. Four
+//! scales are unknown: of everything that placements do, of u relative to it,
+//! of noise, of blocks. They are not guessed but averaged over: every point of
+//! a grid counts by its marginal likelihood (Bayesian model averaging, Hoeting
+//! et al. 1999). Where features foretell nothing, points with a large u win,
+//! and what was never run becomes uncertain; nobody has to notice.
+//!
+//! Nothing here knows what arms are; random numbers come from the caller.
+
+mod belief;
+mod cholesky;
+mod design;
+mod grid;
+
+pub use belief::{Belief, Coefficient, Loss, Normal, below, interval, shortfall};
+pub use design::informative;
+
+use std::sync::Arc;
+
+use cholesky::Cholesky;
+use grid::{Scales, grid};
+
+/// Variance of the constant: whatever a run takes.
+const CONSTANT_VARIANCE: f64 = 100.0;
+/// Length over which the smooth part changes, in units of features, and its
+/// standard deviation over the scale of effects.
+const LENGTH: f64 = 1.0;
+const SMOOTH_SD: f64 = 0.6;
+/// Points of the grid with less than this of the best one's weight count for
+/// nothing.
+const LEAST_WEIGHT: f64 = 1e-3;
+/// The whole grid is looked at again after so many more readings, as a share.
+const LOOK_AGAIN: f64 = 1.25;
+
+/// What is known of arms before any is run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Arms {
+    /// Features of each arm, about 0 to 1 each.
+    pub features: Vec<Vec<f64>>,
+    /// Standard deviation of each feature's effect on y, relative to the scale
+    /// of all effects.
+    pub relative_sd: Vec<f64>,
+    /// The same in units of y, whatever that scale is.
+    pub absolute_sd: Vec<f64>,
+    /// Mean of each arm.
+    pub mean: Vec<f64>,
+}
+
+/// One run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reading {
+    /// Its arm.
+    pub arm: usize,
+    /// Its block: runs of one block share what disturbed them.
+    pub block: usize,
+    /// ln(cost).
+    pub y: f64,
+}
+
+/// The model of some arms.
+#[derive(Debug, Clone)]
+pub struct Surrogate {
+    arms: Arc<Arms>,
+    prior: Arc<Prior>,
+    grid: Vec<Scales>,
+    /// Points that counted at the last look, and after how many readings all
+    /// were looked at.
+    active: Vec<usize>,
+    looked_at: usize,
+}
+
+/// Covariances of arms before any is run.
+#[derive(Debug)]
+struct Prior {
+    arms: usize,
+    /// Per unit of squared scale of effects, row by row.
+    scaled: Vec<f64>,
+    /// What does not go with that scale.
+    fixed: Vec<f64>,
+}
+
+/// A point of the grid with its weight and the factored covariance of the
+/// readings.
+struct Candidate {
+    point: usize,
+    log_weight: f64,
+    factor: Cholesky,
+    /// L⁻¹ (y − m).
+    whitened: Vec<f64>,
+}
+
+impl Surrogate {
+    /// A model of these arms.
+    #[must_use]
+    pub fn new(arms: Arms) -> Self {
+        let grid = grid();
+        Self {
+            active: (0..grid.len()).collect(),
+            looked_at: 0,
+            prior: Arc::new(Prior::of(&arms)),
+            arms: Arc::new(arms),
+            grid,
+        }
+    }
+
+    /// Its arms.
+    #[must_use]
+    pub fn arms(&self) -> &Arms {
+        &self.arms
+    }
+
+    /// Adds an arm; its number.
+    pub fn add(&mut self, features: Vec<f64>, mean: f64) -> usize {
+        let arms = Arc::make_mut(&mut self.arms);
+        arms.features.push(features);
+        arms.mean.push(mean);
+        self.prior = Arc::new(Prior::of(&self.arms));
+        self.arms.mean.len() - 1
+    }
+
+    /// What the readings say. Readings of arms that are not there, or that are
+    /// no number, are left out; without any the answer is what was known
+    /// before.
+    pub fn learn(&mut self, readings: &[Reading]) -> Belief {
+        let known = self.arms.mean.len();
+        let readings: Vec<Reading> = readings
+            .iter()
+            .copied()
+            .filter(|reading| reading.arm < known && reading.y.is_finite())
+            .collect();
+        let is_due = readings.len() as f64 > LOOK_AGAIN * self.looked_at as f64;
+        if is_due || readings.len() < self.looked_at {
+            self.active = (0..self.grid.len()).collect();
+            self.looked_at = readings.len();
+        }
+        // The constant is hardly known: without this, all digits are its.
+        let level = mean(readings.iter().map(|r| r.y - self.arms.mean[r.arm]));
+        let mut candidates: Vec<Candidate> = self
+            .active
+            .iter()
+            .filter_map(|&point| self.weigh(point, &readings, level))
+            .collect();
+        let best = candidates
+            .iter()
+            .fold(f64::NEG_INFINITY, |best, c| best.max(c.log_weight));
+        candidates.retain(|c| c.log_weight - best > LEAST_WEIGHT.ln());
+        self.active = candidates.iter().map(|c| c.point).collect();
+        let parts = candidates.iter().map(|candidate| {
+            let weight = (candidate.log_weight - best).exp();
+            self.part(candidate, weight, &readings, level)
+        });
+        Belief::new(
+            parts.collect(),
+            Arc::clone(&self.arms),
+            Arc::clone(&self.prior),
+        )
+    }
+
+    /// Marginal likelihood of the readings at a point of the grid.
+    fn weigh(&self, point: usize, readings: &[Reading], level: f64) -> Option<Candidate> {
+        let scales = &self.grid[point];
+        let size = readings.len();
+        let mut matrix = vec![0.0; size * size];
+        for (row, a) in readings.iter().enumerate() {
+            for (column, b) in readings[..=row].iter().enumerate() {
+                let mut covariance = self.prior.between(scales, a.arm, b.arm);
+                if a.block == b.block {
+                    covariance += scales.block_variance();
+                }
+                if row == column {
+                    covariance += scales.noise * scales.noise;
+                }
+                matrix[row * size + column] = covariance;
+            }
+        }
+        let factor = Cholesky::of(matrix, size)?;
+        let mut whitened: Vec<f64> = readings
+            .iter()
+            .map(|reading| reading.y - self.arms.mean[reading.arm] - level)
+            .collect();
+        factor.solve_lower(&mut whitened);
+        let fit: f64 = whitened.iter().map(|z| z * z).sum();
+        Some(Candidate {
+            point,
+            log_weight: scales.log_prior - 0.5 * (fit + factor.log_determinant()),
+            factor,
+            whitened,
+        })
+    }
+
+    /// The posterior at a point of the grid.
+    fn part(
+        &self,
+        candidate: &Candidate,
+        weight: f64,
+        readings: &[Reading],
+        level: f64,
+    ) -> belief::Part {
+        let scales = self.grid[candidate.point];
+        let arms = self.arms.mean.len();
+        let effects = self.arms.relative_sd.len();
+        let mut part = belief::Part::new(weight, scales, readings.len());
+        let project = |mut known: Vec<f64>| {
+            candidate.factor.solve_lower(&mut known);
+            known
+        };
+        for arm in 0..arms {
+            let cross: Vec<f64> = readings
+                .iter()
+                .map(|reading| self.prior.between(&scales, arm, reading.arm))
+                .collect();
+            let prior = self.prior.between(&scales, arm, arm);
+            let mean = self.arms.mean[arm] + level;
+            part.add(project(cross), &candidate.whitened, prior, mean);
+        }
+        for feature in 0..effects {
+            let prior = self.effect_variance(&scales, feature);
+            let cross: Vec<f64> = readings
+                .iter()
+                .map(|reading| prior * self.arms.features[reading.arm][feature])
+                .collect();
+            part.add(project(cross), &candidate.whitened, prior, 0.0);
+        }
+        part
+    }
+
+    fn effect_variance(&self, scales: &Scales, feature: usize) -> f64 {
+        let relative = scales.effects * self.arms.relative_sd[feature];
+        let absolute = self.arms.absolute_sd[feature];
+        relative * relative + absolute * absolute
+    }
+}
+
+impl Prior {
+    fn of(arms: &Arms) -> Self {
+        let count = arms.features.len();
+        let mut scaled = Vec::with_capacity(count * count);
+        let mut fixed = Vec::with_capacity(count * count);
+        for a in &arms.features {
+            for b in &arms.features {
+                let (mut linear, mut absolute, mut distance) = (0.0, 0.0, 0.0);
+                for (feature, (x, y)) in a.iter().zip(b).enumerate() {
+                    linear += arms.relative_sd[feature].powi(2) * x * y;
+                    absolute += arms.absolute_sd[feature].powi(2) * x * y;
+                    distance += (x - y).powi(2);
+                }
+                let smooth = (-0.5 * distance / (LENGTH * LENGTH)).exp();
+                scaled.push(linear + SMOOTH_SD * SMOOTH_SD * smooth);
+                fixed.push(CONSTANT_VARIANCE + absolute);
+            }
+        }
+        Self {
+            arms: count,
+            scaled,
+            fixed,
+        }
+    }
+
+    /// Covariance of two arms.
+    fn between(&self, scales: &Scales, a: usize, b: usize) -> f64 {
+        let at = a * self.arms + b;
+        let own = if a == b { scales.own_variance() } else { 0.0 };
+        scales.effects * scales.effects * self.scaled[at] + self.fixed[at] + own
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+    if count > 0.0 { sum / count } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,251 @@
+//! Puts the record of a search together, while it runs and at its end.
+
+use super::choice::DEFAULT;
+use super::engine::{ERROR, Engine, TAIL};
+use super::features::FEATURES;
+use super::{truth, words};
+use crate::machine::Output;
+use crate::placement::Placement;
+use crate::record::{
+    Estimate, FeatureRecord, LeastRecord, PredictedArm, SEARCH_SCHEMA, SearchAnswer, SearchArm,
+    SearchModelRecord, SearchPlanRecord, SearchRecord, SearchVerdict, Stopped,
+};
+use crate::stats::describe::{median_interval, quantile};
+use crate::stats::surrogate::{Belief, below, interval};
+use crate::study::compare::{host_record, metric_record, workload_record};
+use crate::workload::SuccessRule;
+
+/// Confidence of the intervals of an arm's own runs.
+const CONFIDENCE: f64 = 0.95;
+
+/// The record as far as it goes; `stopped`: why the search ended, if it did.
+pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRecord {
+    let plan = engine.plan;
+    let costs = match stopped {
+        Some(_) => truth::costs(engine),
+        None => vec![None; engine.arms.len()],
+    };
+    let predictions = predictions(engine, &costs);
+    let names: Vec<String> = engine.arms.iter().map(|arm| arm.name.clone()).collect();
+    let outcome = words::Outcome::of(engine, stopped);
+    let best = outcome.best;
+    SearchRecord {
+        schema: SEARCH_SCHEMA.to_owned(),
+        id: plan.id.clone(),
+        pinwise_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: plan.started.clone(),
+        host: host_record(&*engine.machine, engine.topology),
+        command: plan.workload.command.argv().to_vec(),
+        workload: workload_record(&plan.workload),
+        metric: metric_record(&plan.metric, &plan.unit),
+        seed: plan.seed,
+        plan: plan_record(engine),
+        space: engine.counts.clone(),
+        arms: engine.arm_records(),
+        runs: engine.runs.clone(),
+        progress: progress(engine, &costs),
+        model: engine.belief.as_ref().map(|belief| model(engine, belief)),
+        runs_used: engine.runs_used(),
+        confirmation: outcome.confirmation.clone(),
+        least: best.and_then(|best| least(engine, best)),
+        verdict: match stopped {
+            Some(_) => outcome.verdict(engine),
+            None => SearchVerdict {
+                kind: SearchAnswer::Undecided,
+                sentence: "Undecided: the search has not ended.".to_owned(),
+                advice: String::new(),
+                condition: words::CONDITION.to_owned(),
+            },
+        },
+        true_regret: best.and_then(|best| truth::regret(&costs, best)),
+        truth: truth::record(&costs, &names, &predictions),
+        best: best.map(|best| names[best].clone()),
+        findings: words::findings(engine),
+        predictions,
+        stopped,
+        elapsed_s: engine.elapsed().as_secs_f64(),
+        tags: plan.tags.clone(),
+    }
+}
+
+fn plan_record(engine: &Engine<'_>) -> SearchPlanRecord {
+    let plan = engine.plan;
+    let threads = plan.default_threads;
+    SearchPlanRecord {
+        threads: plan.threads.clone(),
+        default_threads: (!plan.default_is_counted).then_some(threads),
+        counted_threads: plan.default_is_counted.then_some(threads),
+        sets_threads: plan.sets_threads,
+        within: plan.within,
+        least_within: plan.least_within,
+        error: ERROR,
+        max_runs: plan.max_runs,
+        confirmation_pairs: plan.confirmation_pairs,
+        budget_s: plan.budget.map(|budget| budget.as_secs_f64()),
+        warmup: plan.warmup,
+        any_status: plan.workload.success == SuccessRule::AnyStatus,
+        output: match &plan.output {
+            Output::Discard => "discard".to_owned(),
+            Output::Keep => "keep".to_owned(),
+            Output::Inherit => "inherit".to_owned(),
+            Output::Files(folder) => folder.display().to_string(),
+        },
+    }
+}
+
+/// An arm as it stands in the record.
+pub(super) fn arm(engine: &Engine<'_>, number: usize) -> SearchArm {
+    let arm = &engine.arms[number];
+    let used = &arm.place.used;
+    let is_default = arm.place.placement == Placement::os_default();
+    let is_set = !(is_default && engine.plan.default_is_counted);
+    SearchArm {
+        name: arm.name.clone(),
+        placement: arm.place.placement.to_string(),
+        place_id: (!is_default).then(|| engine.space.id(&arm.occupancy)),
+        threads: is_set.then_some(arm.threads),
+        cpus: arm.place.cpus.to_string(),
+        packages: used.packages,
+        numa_nodes: used.numa_nodes,
+        llcs: used.llcs,
+        cores: used.cores,
+        cpu_count: used.cpus,
+        features: engine.features(number).to_vec(),
+        refined_from: engine.refined_from[number].map(|from| engine.arms[from].name.clone()),
+        invalid: engine.invalid[number].clone(),
+    }
+}
+
+fn predictions(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<PredictedArm> {
+    let Some((belief, standing)) = engine.belief.as_ref().zip(engine.standing.as_ref()) else {
+        return Vec::new();
+    };
+    let widening = engine.widening();
+    let default = belief.arm(DEFAULT).mean;
+    // Arms that were added after the last thought are not in it.
+    (0..belief.arms())
+        .filter(|&arm| engine.invalid[arm].is_none())
+        .map(|arm| {
+            let expected = belief.arm(arm);
+            let (low, high) = interval(&belief.law(arm), TAIL, widening);
+            let own = engine.readings_of(arm);
+            PredictedArm {
+                arm: engine.arms[arm].name.clone(),
+                predicted: expected.mean.exp(),
+                low: low.exp(),
+                high: high.exp(),
+                ratio: (expected.mean - default).exp(),
+                runs: own.len(),
+                measured: measured(&own),
+                foretold: engine.foretold[arm].map(super::engine::Foretold::record),
+                beats_best: standing.beats[arm],
+                truth: costs[arm],
+            }
+        })
+        .collect()
+}
+
+/// What an arm's own runs say.
+fn measured(own: &[f64]) -> Option<Estimate> {
+    if own.is_empty() {
+        return None;
+    }
+    let costs: Vec<f64> = own.iter().map(|y| y.exp()).collect();
+    let interval = median_interval(&costs, CONFIDENCE);
+    Some(Estimate {
+        value: quantile(&costs, 0.5),
+        low: interval.map(|(low, _)| low),
+        high: interval.map(|(_, high)| high),
+    })
+}
+
+fn progress(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<crate::record::ProgressPoint> {
+    let points = engine.progress.iter().cloned();
+    points
+        .map(|mut point| {
+            let leader = engine.arms.iter().position(|arm| arm.name == point.leader);
+            point.true_regret = leader.and_then(|leader| truth::regret(costs, leader));
+            point
+        })
+        .collect()
+}
+
+fn model(engine: &Engine<'_>, belief: &Belief) -> SearchModelRecord {
+    let features = FEATURES.iter().enumerate().map(|(number, feature)| {
+        let effect = belief.effect(number);
+        FeatureRecord {
+            name: feature.name.to_owned(),
+            meaning: feature.meaning.to_owned(),
+            effect: effect.mean,
+            sd: effect.sd,
+        }
+    });
+    let misses = engine.foretold.iter().flatten();
+    let errors: Vec<f64> = misses.map(|f| (f.mean - f.y).exp_m1().abs()).collect();
+    let (explained, own) = (belief.explained_sd(), belief.own_sd());
+    SearchModelRecord {
+        features: features.collect(),
+        noise_sd: belief.noise_sd(),
+        block_sd: belief.block_sd(),
+        explained_sd: explained,
+        unexplained_sd: own,
+        inflation: engine.widening(),
+        foretold_error: (errors.len() >= 3).then(|| truth::median(errors)).flatten(),
+        judgement: judgement(explained, own).to_owned(),
+    }
+}
+
+/// What predictions were worth: what features leave unexplained, against what
+/// they explain.
+fn judgement(explained: f64, own: f64) -> &'static str {
+    if own <= 0.25 * explained || own < 0.01 {
+        "fits"
+    } else if own <= explained {
+        "misfits"
+    } else {
+        "useless"
+    }
+}
+
+/// The least CPUs, then cores, caches, nodes and packages, that are nearly as
+/// good as the best: with nine parts of probability in ten.
+fn least(engine: &Engine<'_>, best: usize) -> Option<LeastRecord> {
+    const SURE: f64 = 0.9;
+    let belief = engine.belief.as_ref()?;
+    let zone = engine.plan.least_within.ln_1p();
+    let is_enough = |arm: usize| {
+        let differences = belief.difference(arm, best);
+        arm == best || below(&differences, zone, engine.widening()) >= SURE
+    };
+    let size = |arm: usize| {
+        let used = &engine.arms[arm].place.used;
+        (
+            used.cpus,
+            used.cores,
+            used.llcs,
+            used.numa_nodes,
+            used.packages,
+        )
+    };
+    let open = engine.open();
+    let known = open.into_iter().filter(|&arm| arm < belief.arms());
+    let arm = known
+        .filter(|&arm| is_enough(arm))
+        .min_by_key(|&arm| (size(arm), usize::from(arm != best)))?;
+    let differences = belief.difference(arm, best);
+    let mean: f64 = differences.iter().map(|d| d.weight * d.mean).sum();
+    let (low, high) = match arm == best {
+        true => (0.0, 0.0),
+        false => interval(&differences, TAIL, engine.widening()),
+    };
+    let is_measured = engine.runs_of_arms()[arm] > 0;
+    let of_best = (-mean).exp();
+    Some(LeastRecord {
+        arm: engine.arms[arm].name.clone(),
+        of_best,
+        low: (-high).exp(),
+        high: (-low).exp(),
+        measured: is_measured,
+        sentence: words::least(engine, arm, best, of_best, is_measured),
+    })
+}

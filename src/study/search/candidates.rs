@@ -1,0 +1,78 @@
+//! What a search could run: `os-default`, then the shapes of every number of
+//! threads.
+
+use super::{Candidate, Plan, SearchError};
+use crate::placement::Placement;
+use crate::placement::space::{Occupancy, Space};
+use crate::topology::Topology;
+
+/// All candidates, `os-default` first. A shape that asks for what `os-default`
+/// has anyway is left out.
+pub(super) fn candidates(
+    plan: &Plan,
+    topology: &Topology,
+    space: &Space,
+) -> Result<Vec<Candidate>, SearchError> {
+    let mut all = vec![default(plan, topology, space)?];
+    for &threads in &plan.threads {
+        if threads == 0 || threads > space.cpus() {
+            return Err(SearchError::Plan(format!(
+                "--threads {threads}: from 1 to {} threads have a CPU each here",
+                space.cpus()
+            )));
+        }
+        for shape in space.shapes(threads) {
+            let candidate = of_occupancy(plan, topology, space, shape.occupancy, threads)?;
+            let first = &all[0];
+            let is_default = candidate.place.cpus == first.place.cpus && threads == first.threads;
+            if !is_default {
+                all.push(candidate);
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn default(plan: &Plan, topology: &Topology, space: &Space) -> Result<Candidate, SearchError> {
+    let place = Placement::os_default().realise(topology);
+    let place = place.map_err(|error| SearchError::Plan(error.to_string()))?;
+    let occupancy = space.occupancy(&place.cpus);
+    let nothing = || SearchError::Plan("this machine has no CPU to run on".to_owned());
+    Ok(Candidate {
+        name: place.placement.to_string(),
+        workload: if plan.default_is_counted {
+            plan.workload.clone()
+        } else {
+            let threads = plan.default_threads;
+            plan.workload.with_threads(threads, plan.sets_threads)
+        },
+        occupancy: occupancy.ok_or_else(nothing)?,
+        threads: plan.default_threads,
+        place,
+    })
+}
+
+/// A candidate whose CPUs lie so.
+pub(super) fn of_occupancy(
+    plan: &Plan,
+    topology: &Topology,
+    space: &Space,
+    occupancy: Occupancy,
+    threads: usize,
+) -> Result<Candidate, SearchError> {
+    let placement = space.placement(&occupancy);
+    let place = placement.realise(topology);
+    let place = place.map_err(|error| SearchError::Plan(error.to_string()))?;
+    let name = match plan.threads.len() {
+        0 | 1 => placement.to_string(),
+        _ if threads == 1 => format!("{placement} @ 1 thread"),
+        _ => format!("{placement} @ {threads} threads"),
+    };
+    Ok(Candidate {
+        name,
+        workload: plan.workload.with_threads(threads, plan.sets_threads),
+        place,
+        occupancy,
+        threads,
+    })
+}

@@ -1,0 +1,152 @@
+//! The leader against `os-default`, measured afresh after the choice was made:
+//! pairs in random order, and an interval that holds whenever one looks.
+
+use super::choice::DEFAULT;
+use super::engine::{Engine, Halt};
+use crate::record::{ConfirmationRecord, SearchStep, Stopped};
+use crate::stats::anytime::Sequence;
+use crate::stats::verdict::percent;
+
+/// Two-sided error of the interval.
+const ALPHA: f64 = 0.05;
+/// Noise of a run before any is known to be: ln(cost).
+const LEAST_NOISE: f64 = 0.002;
+/// An effect is known well enough where its interval reaches no further than
+/// this share of it.
+const ENOUGH: f64 = 0.5;
+
+/// Pairs of the confirmation.
+#[derive(Debug)]
+pub(super) struct Pairs {
+    /// The arm against `os-default`.
+    pub(super) arm: usize,
+    sequence: Sequence,
+    /// Block, and what is known of its two runs.
+    open: Option<(usize, Option<f64>, Option<f64>)>,
+    /// y of the arm minus that of `os-default`.
+    differences: Vec<f64>,
+}
+
+impl Pairs {
+    pub(super) fn take(&mut self, arm: usize, block: usize, y: f64) {
+        let mut open = match self.open {
+            Some(open) if open.0 == block => open,
+            _ => (block, None, None),
+        };
+        if arm == DEFAULT {
+            open.1 = Some(y);
+        } else {
+            open.2 = Some(y);
+        }
+        self.open = Some(open);
+        if let (_, Some(default), Some(own)) = open {
+            self.differences.push(own - default);
+            self.open = None;
+        }
+    }
+
+    /// Typical difference: the middle of the interval's evidence.
+    fn estimate(&self) -> f64 {
+        crate::stats::describe::quantile(&self.differences, 0.5)
+    }
+
+    fn interval(&self) -> Option<(f64, f64)> {
+        self.sequence.interval(&self.differences)
+    }
+
+    /// Is the question answered, an effect smaller than `zone` being none?
+    fn is_answered(&self, zone: f64) -> bool {
+        let Some((low, high)) = self.interval() else {
+            return false;
+        };
+        let is_none = low > -zone && high < zone;
+        let is_one = low > 0.0 || high < 0.0;
+        let is_known = (high - low) / 2.0 <= ENOUGH * self.estimate().abs();
+        is_none || (is_one && is_known)
+    }
+
+    fn verdict(&self, zone: f64) -> &'static str {
+        match self.interval() {
+            Some((low, high)) if low > -zone && high < zone => "same",
+            Some((_, high)) if high < 0.0 => "faster",
+            Some((low, _)) if low > 0.0 => "slower",
+            _ => "undecided",
+        }
+    }
+
+    pub(super) fn record(&self, name: &str, zone: f64, within: f64) -> ConfirmationRecord {
+        let verdict = self.verdict(zone);
+        let interval = self.interval();
+        let pairs = self.differences.len();
+        let share = |y: f64| percent(y.exp_m1().abs());
+        let sentence = match (verdict, interval) {
+            ("faster", Some((low, high))) => format!(
+                "{name} is faster than os-default by {} to {} ({pairs} fresh pairs).",
+                share(high),
+                share(low)
+            ),
+            ("slower", Some((low, high))) => format!(
+                "{name} is slower than os-default by {} to {} ({pairs} fresh pairs).",
+                share(low),
+                share(high)
+            ),
+            ("same", Some(_)) => format!(
+                "{name} and os-default are the same within {} ({pairs} fresh pairs).",
+                percent(within)
+            ),
+            (_, Some((low, high))) => format!(
+                "Undecided after {pairs} fresh pairs: {name} costs {:+.1} to {:+.1} % of os-default.",
+                100.0 * low.exp_m1(),
+                100.0 * high.exp_m1()
+            ),
+            (_, None) => format!("Undecided: {pairs} fresh pairs are too few for an interval."),
+        };
+        ConfirmationRecord {
+            arm: name.to_owned(),
+            pairs,
+            runs: 2 * pairs,
+            ratio: self.estimate().exp(),
+            low: interval.map(|(low, _)| low.exp()),
+            high: interval.map(|(_, high)| high.exp()),
+            confidence: 1.0 - ALPHA,
+            verdict: verdict.to_owned(),
+            sentence,
+        }
+    }
+}
+
+impl Engine<'_> {
+    /// Pairs until the question is answered, or as many as are allowed.
+    pub(super) fn confirm(&mut self) -> Result<(), Halt> {
+        let leader = self.standing.as_ref().map_or(DEFAULT, |s| s.leader);
+        let most = self.plan.confirmation_pairs;
+        if leader == DEFAULT || most == 0 || self.runs_of_arms()[leader] == 0 {
+            return Ok(());
+        }
+        let noise = self.belief.as_ref().map_or(0.0, |belief| belief.noise_sd());
+        let scale = std::f64::consts::SQRT_2 * noise.max(LEAST_NOISE);
+        self.pairs = Some(Pairs {
+            arm: leader,
+            sequence: Sequence::new(ALPHA, scale, most.min(12)),
+            open: None,
+            differences: Vec::new(),
+        });
+        let zone = self.plan.within.ln_1p();
+        for _ in 0..most {
+            if self.pairs.as_ref().is_some_and(|p| p.is_answered(zone)) {
+                break;
+            }
+            if self.afford_time(2, 1.0).is_err() {
+                return match self.is_settled {
+                    true => Err(Halt::Stopped(Stopped::Budget)),
+                    false => Ok(()),
+                };
+            }
+            self.block(SearchStep::Confirmation, &[DEFAULT, leader])?;
+            if self.invalid[leader].is_some() {
+                return Err(Halt::Stopped(Stopped::Failed));
+            }
+        }
+        Ok(())
+    }
+}

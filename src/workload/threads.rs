@@ -1,0 +1,105 @@
+//! How many threads a program shall start: in its arguments, or in the
+//! environment that the usual runtimes read.
+
+use super::{Command, Workload};
+
+/// Stands for the number of threads in a command's arguments.
+const PLACEHOLDER: &str = "{threads}";
+
+/// Variables whose value is the number of threads: OpenMP, Go, Rayon, Tokio,
+/// `OpenBLAS`, MKL.
+const VARIABLES: [&str; 6] = [
+    "OMP_NUM_THREADS",
+    "GOMAXPROCS",
+    "RAYON_NUM_THREADS",
+    "TOKIO_WORKER_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+];
+
+/// What tells the usual runtimes how many threads to start.
+#[must_use]
+pub fn thread_variables(threads: usize) -> Vec<(String, String)> {
+    let names = VARIABLES.iter();
+    let mut variables: Vec<(String, String)> = names
+        .map(|name| ((*name).to_owned(), threads.to_string()))
+        .collect();
+    variables.push((
+        "JAVA_TOOL_OPTIONS".to_owned(),
+        format!("-XX:ActiveProcessorCount={threads}"),
+    ));
+    variables
+}
+
+impl Command {
+    /// Does `{threads}` stand in its arguments?
+    #[must_use]
+    pub fn names_threads(&self) -> bool {
+        self.argv()
+            .iter()
+            .any(|argument| argument.contains(PLACEHOLDER))
+    }
+
+    /// The same with the number in place of `{threads}`.
+    #[must_use]
+    pub fn with_threads(&self, threads: usize) -> Self {
+        let number = threads.to_string();
+        let arguments = self.argv().iter();
+        Self {
+            argv: arguments
+                .map(|argument| argument.replace(PLACEHOLDER, &number))
+                .collect(),
+        }
+    }
+}
+
+impl Workload {
+    /// The same with so many threads in the command's arguments and, where
+    /// `sets_environment`, in the environment. What the user set there stays.
+    #[must_use]
+    pub fn with_threads(&self, threads: usize, sets_environment: bool) -> Self {
+        let mut environment = self.environment.clone();
+        if sets_environment {
+            let variables = thread_variables(threads).into_iter();
+            let is_new = |name: &String| !self.environment.iter().any(|(other, _)| other == name);
+            environment.extend(variables.filter(|(name, _)| is_new(name)));
+        }
+        Self {
+            command: self.command.with_threads(threads),
+            environment,
+            ..self.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_stand_in_arguments_and_environment() {
+        let command = Command::from_line("prog -t{threads} --also {threads}").unwrap();
+        assert!(command.names_threads());
+        let workload = Workload {
+            environment: vec![("GOMAXPROCS".to_owned(), "3".to_owned())],
+            ..Workload::new(command)
+        };
+        let eight = workload.with_threads(8, true);
+        assert_eq!(eight.command.argv(), ["prog", "-t8", "--also", "8"]);
+        assert!(!eight.command.names_threads());
+        let value = |name: &str| {
+            let mut found = eight.environment.iter().filter(|(n, _)| n == name);
+            let value = found.next().map(|(_, value)| value.as_str());
+            assert_eq!(found.next(), None, "{name} stands twice");
+            value
+        };
+        assert_eq!(value("OMP_NUM_THREADS"), Some("8"));
+        assert_eq!(value("GOMAXPROCS"), Some("3"));
+        assert_eq!(
+            value("JAVA_TOOL_OPTIONS"),
+            Some("-XX:ActiveProcessorCount=8")
+        );
+        let bare = workload.with_threads(8, false);
+        assert_eq!(bare.environment, workload.environment);
+    }
+}

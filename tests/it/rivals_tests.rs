@@ -1,0 +1,158 @@
+//! The rivals of the search, held against arms of known truth: a comparison with
+//! rivals that are broken would be worth nothing.
+
+use pinwise::stats::normal;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::rivals::{
+    Arms, Choice, Goal, exhaustive, racing, random_search, successive_halving, thompson,
+};
+
+const GOAL: Goal = Goal {
+    within: 0.01,
+    error: 0.05,
+    most_runs: 2_000,
+};
+const TRIALS: u64 = 60;
+
+/// Arms of known truth under normal noise.
+struct Normal {
+    truths: Vec<f64>,
+    noise: f64,
+    chance: ChaCha8Rng,
+    runs: Vec<usize>,
+}
+
+impl Arms for Normal {
+    fn count(&self) -> usize {
+        self.truths.len()
+    }
+
+    fn run(&mut self, arm: usize) -> f64 {
+        self.runs[arm] += 1;
+        let share = self.chance.random_range(1e-12..1.0 - 1e-12);
+        self.truths[arm] + self.noise * normal::upper_quantile(share)
+    }
+}
+
+/// Twenty arms that spread by 25 %.
+fn arms(noise: f64, seed: u64) -> Normal {
+    let mut chance = ChaCha8Rng::seed_from_u64(seed);
+    let truths: Vec<f64> = (0..20)
+        .map(|_| 0.25 * normal::upper_quantile(chance.random_range(1e-6..1.0 - 1e-6)))
+        .collect();
+    Normal {
+        runs: vec![0; truths.len()],
+        truths,
+        noise,
+        chance,
+    }
+}
+
+fn regret(arms: &Normal, best: usize) -> f64 {
+    let least = arms.truths.iter().copied().fold(f64::INFINITY, f64::min);
+    arms.truths[best] - least
+}
+
+/// Regrets, lowest first, and the median of runs.
+fn trials(rival: impl Fn(&mut Normal, &mut ChaCha8Rng) -> Choice) -> (Vec<f64>, usize) {
+    let mut results: Vec<(f64, usize)> = (0..TRIALS)
+        .map(|seed| {
+            let mut arms = arms(0.03, seed);
+            let mut chance = ChaCha8Rng::seed_from_u64(seed + 1_000);
+            let choice = rival(&mut arms, &mut chance);
+            assert_eq!(choice.runs, arms.runs.iter().sum::<usize>());
+            (regret(&arms, choice.best), choice.runs)
+        })
+        .collect();
+    results.sort_by_key(|result| result.1);
+    let runs = results[results.len() / 2].1;
+    let mut regrets: Vec<f64> = results.into_iter().map(|result| result.0).collect();
+    regrets.sort_by(f64::total_cmp);
+    (regrets, runs)
+}
+
+#[track_caller]
+fn check(rival: impl Fn(&mut Normal, &mut ChaCha8Rng) -> Choice, most: f64) -> usize {
+    let (regrets, runs) = trials(rival);
+    let high = regrets[regrets.len() * 95 / 100];
+    assert!(high <= most, "95 % of regrets lie below {high}");
+    runs
+}
+
+#[test]
+fn everything_five_times() {
+    let runs = check(|arms, chance| exhaustive(arms, 5, chance), 0.03);
+    assert_eq!(runs, 100);
+}
+
+#[test]
+fn early_stopping_takes_fewer_runs_than_everything() {
+    let runs = check(|arms, chance| racing(arms, GOAL, chance), 0.03);
+    assert!((60..100).contains(&runs), "{runs}");
+}
+
+#[test]
+fn thompson_sampling_keeps_its_promise() {
+    let runs = check(|arms, chance| thompson(arms, GOAL, chance), 0.015);
+    assert!((20..60).contains(&runs), "{runs}");
+}
+
+#[test]
+fn halving_finds_the_best() {
+    let runs = check(successive_halving, 0.03);
+    // 19, 10 and 5 arms with the first, two blocks each; then three.
+    assert_eq!(runs, 2 * (20 + 11 + 6) + 8 * 4);
+}
+
+#[test]
+fn random_search_gets_better_with_runs() {
+    let mean_regret = |runs: usize| {
+        let (regrets, _) = trials(|arms, chance| {
+            let leaders = random_search(arms, runs, chance);
+            assert_eq!(leaders.len(), runs);
+            let best = leaders[runs - 1];
+            Choice { best, runs }
+        });
+        regrets.iter().sum::<f64>() / regrets.len() as f64
+    };
+    let (few, all, more) = (mean_regret(5), mean_regret(20), mean_regret(40));
+    assert!(few > 0.1, "{few}");
+    assert!(all < 0.01, "{all}");
+    assert!(more <= all, "{more} after {all}");
+}
+
+#[test]
+fn equal_arms_end_all_rivals() {
+    let flat = || Normal {
+        truths: vec![0.0; 8],
+        noise: 0.03,
+        chance: ChaCha8Rng::seed_from_u64(1),
+        runs: vec![0; 8],
+    };
+    let mut chance = ChaCha8Rng::seed_from_u64(2);
+    for runs in [
+        racing(&mut flat(), GOAL, &mut chance).runs,
+        thompson(&mut flat(), GOAL, &mut chance).runs,
+    ] {
+        assert!((16..=2_010).contains(&runs), "{runs}");
+    }
+    let mut one = flat();
+    one.truths.truncate(1);
+    assert_eq!(racing(&mut one, GOAL, &mut chance).runs, 1);
+    assert_eq!(thompson(&mut one, GOAL, &mut chance).best, 0);
+    assert_eq!(successive_halving(&mut one, &mut chance).best, 0);
+    assert_eq!(random_search(&mut one, 3, &mut chance), [0, 0, 0]);
+}
+
+#[test]
+fn nothing_is_noticed_of_noiseless_arms_but_the_truth() {
+    for seed in 0..10 {
+        let mut chance = ChaCha8Rng::seed_from_u64(seed);
+        let best = exhaustive(&mut arms(0.0, seed), 1, &mut chance).best;
+        assert_eq!(racing(&mut arms(0.0, seed), GOAL, &mut chance).best, best);
+        let choice = successive_halving(&mut arms(0.0, seed), &mut chance);
+        assert_eq!(choice.best, best);
+    }
+}

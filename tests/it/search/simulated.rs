@@ -1,0 +1,319 @@
+//! Whole searches, most of them on simulated machines, where the truth is
+//! known.
+
+use std::io::Read;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::Stage;
+use crate::support::texts;
+
+/// Two packages of two caches; four threads want to share a cache, one a core.
+const SHARE: &str = r#"topology = "package:2 l3:2 core:4 pu:2"
+[workload.default]
+base_s = 0.5
+threads = 4
+[workload.broken]
+base_s = 0.1
+exit = 3
+[effects]
+"one-llc*4" = 0.80
+"shape:pkg=1,llc=1,core=4,smt=1" = 0.80
+[noise]
+sd = 0.01
+"#;
+
+/// Nothing matters.
+const FLAT: &str = r#"topology = "package:1 l3:2 core:4 pu:2"
+[workload.default]
+base_s = 0.5
+threads = 4
+[noise]
+sd = 0.005
+"#;
+
+fn stage() -> Stage {
+    let stage = Stage::new();
+    for (name, text) in [("share.toml", SHARE), ("flat.toml", FLAT)] {
+        std::fs::write(stage.path().join(name), text).unwrap();
+    }
+    stage
+}
+
+/// What every finished search holds.
+#[track_caller]
+fn check_contract(record: &Value) {
+    assert_eq!(record["schema"], "pinwise.search/1");
+    let arms = record["arms"].as_array().unwrap();
+    assert_eq!(arms[0]["name"], "os-default");
+    let names: Vec<&str> = arms
+        .iter()
+        .map(|arm| arm["name"].as_str().unwrap())
+        .collect();
+    let mut unique = names.clone();
+    unique.sort_unstable();
+    unique.dedup();
+    assert_eq!(unique.len(), names.len(), "{names:?}");
+    if let Some(best) = record["best"].as_str() {
+        assert!(names.contains(&best), "{best}");
+        assert!(record["true_regret"].as_f64().unwrap() >= -1e-9);
+    }
+    for prediction in record["predictions"].as_array().unwrap() {
+        let figure = |name: &str| prediction[name].as_f64().unwrap();
+        assert!(figure("low") <= figure("predicted") && figure("predicted") <= figure("high"));
+        assert!(figure("truth") > 0.0);
+    }
+    let counted = ["profiling", "search", "refinement"];
+    let runs = record["runs"].as_array().unwrap();
+    let used = runs
+        .iter()
+        .filter(|run| counted.contains(&run["step"].as_str().unwrap()));
+    assert_eq!(record["runs_used"], json!(used.count()));
+    assert!(
+        runs.iter()
+            .all(|run| run["arm"].as_u64().unwrap() < arms.len() as u64)
+    );
+}
+
+#[test]
+fn the_best_placement_is_found_and_applied() {
+    let stage = stage();
+    let record =
+        stage.json("search --machine sim:share.toml --threads 4 --seed 1 --confirm 20 -- prog");
+    check_contract(&record);
+    assert_eq!(record["verdict"]["kind"], "best", "{}", record["verdict"]);
+    assert!(
+        record["true_regret"].as_f64().unwrap() <= 0.02,
+        "{}",
+        record["true_regret"]
+    );
+    assert_eq!(record["confirmation"]["verdict"], "faster");
+    assert_eq!(record["plan"]["threads"], json!([4]));
+    let text = stage.print("show last");
+    assert!(
+        text.lines()
+            .all(|l| l.starts_with("→ Run:") || l.chars().count() <= 80),
+        "{text}"
+    );
+}
+
+#[test]
+fn files_are_written_and_hold_what_is_printed() {
+    let stage = stage();
+    let record = stage.json(
+        "search --machine sim:share.toml --threads 4 --seed 2 --budget 20 --picture x.svg --export-json x.json --export-csv x.csv --tag mine -- prog",
+    );
+    let read = |name: &str| std::fs::read_to_string(stage.path().join(name)).unwrap();
+    let written: Value = serde_json::from_str(&read("x.json")).unwrap();
+    assert_eq!(written, record);
+    assert_eq!(record["tags"], json!(["mine"]));
+    assert!(record["runs_used"].as_u64().unwrap() <= 20);
+    assert_eq!(
+        read("x.csv").lines().count(),
+        1 + record["runs"].as_array().unwrap().len()
+    );
+    roxmltree::Document::parse(&read("x.svg")).unwrap();
+    assert_eq!(read("x.svg"), stage.print("show last --format svg"));
+}
+
+#[test]
+fn where_nothing_matters_nothing_wins() {
+    let stage = stage();
+    let record = stage.json("search --machine sim:flat.toml --seed 1 -- prog");
+    check_contract(&record);
+    let kind = record["verdict"]["kind"].as_str().unwrap();
+    assert_ne!(kind, "best", "{}", record["verdict"]);
+    assert_eq!(record["plan"]["counted_threads"], 4);
+}
+
+#[test]
+fn a_command_that_fails_has_no_winner() {
+    let stage = stage();
+    let output = stage.run("search --machine sim:share.toml --threads 4 --seed 1 -- broken");
+    let (out, err) = texts(&output);
+    assert_eq!(output.status.code(), Some(2), "{out}{err}");
+    assert!(err.contains("error: ") && err.contains('3'), "{err}");
+    assert!(!out.contains("is best"), "{out}");
+}
+
+#[test]
+fn the_same_seed_is_the_same_search() {
+    let line = "search --machine sim:share.toml --threads 4 --seed 7 --budget 20 -- prog";
+    let of = |stage: &Stage| {
+        let mut record = stage.json(line);
+        for name in ["id", "started"] {
+            record[name] = Value::Null;
+        }
+        record
+    };
+    assert_eq!(of(&stage()), of(&stage()));
+}
+
+#[test]
+fn a_search_goes_on_where_it_ended() {
+    let stage = stage();
+    let first = stage.json(
+        "search --machine sim:share.toml --threads 4 --seed 3 --within 0.1% --max-runs 8 -- prog",
+    );
+    check_contract(&first);
+    assert_eq!(first["stopped"], "runs");
+    let whole = stage.json("search --machine sim:share.toml --resume last --max-runs 60");
+    check_contract(&whole);
+    assert_eq!(whole["id"], first["id"]);
+    let runs = |record: &Value| record["runs"].as_array().unwrap().clone();
+    let before = runs(&first);
+    let searched: Vec<Value> = before
+        .into_iter()
+        .filter(|run| run["step"] != "confirmation")
+        .collect();
+    assert!(runs(&whole).len() > searched.len());
+    assert_eq!(runs(&whole)[..searched.len()], searched[..]);
+    assert_eq!(
+        stage.json("history")["records"].as_array().unwrap().len(),
+        1
+    );
+}
+
+#[test]
+fn numbers_of_threads_are_searched_too() {
+    let stage = stage();
+    let record = stage.json(
+        "search --machine sim:flat.toml --threads 1..max --seed 1 --budget 30 --confirm 0 -- prog",
+    );
+    check_contract(&record);
+    assert_eq!(record["plan"]["threads"], json!([1, 2, 3, 4, 6, 8, 12, 16]));
+    let arms = record["arms"].as_array().unwrap();
+    let named = arms
+        .iter()
+        .skip(1)
+        .all(|arm| arm["name"].as_str().unwrap().contains(" @ "));
+    assert!(named, "{arms:?}");
+    assert_eq!(record["confirmation"], Value::Null);
+}
+
+#[test]
+fn an_undecided_search_says_so_where_a_verdict_is_required() {
+    let stage = stage();
+    let line = "search --machine sim:share.toml --threads 4 --seed 1 --budget 3 --confirm 0 --require-verdict -- prog";
+    let output = stage.run(line);
+    let (out, err) = texts(&output);
+    assert_eq!(output.status.code(), Some(3), "{out}{err}");
+    assert!(err.contains("--resume"), "{err}");
+}
+
+#[test]
+fn predictions_are_checked_on_a_simulated_machine() {
+    let stage = stage();
+    stage.print("search --machine sim:share.toml --threads 4 --seed 1 -- prog");
+    let all = stage.json("predict");
+    assert_eq!(all["schema"], "pinwise.prediction/1");
+    assert_eq!(all["is_searched_machine"], true);
+    let placements = all["placements"].as_array().unwrap();
+    assert!(placements.len() > 4);
+    assert_eq!(all["checked"], json!(placements.len()));
+    assert!(
+        all["median_error"].as_f64().unwrap() < 0.25,
+        "{}",
+        all["median_error"]
+    );
+    let ratios: Vec<f64> = placements
+        .iter()
+        .map(|p| p["ratio"].as_f64().unwrap())
+        .collect();
+    assert!(
+        ratios.windows(2).all(|pair| pair[0] <= pair[1]),
+        "{ratios:?}"
+    );
+    let one = stage.json("predict last --place compact --place os-default");
+    assert_eq!(one["placements"][0]["place"], "compact*4");
+    assert_eq!(one["placements"][1]["cpus"], "0-31");
+    let text = stage.print("predict");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    let other = stage.json("predict --machine sim:flat.toml --place compact");
+    assert_eq!(other["is_searched_machine"], false);
+}
+
+/// A search of this machine that takes a while, ended when the test ends.
+struct Running(Child);
+
+impl Running {
+    fn start(stage: &Stage) -> Self {
+        let mut command =
+            stage.command("search --threads 1 --budget 60s --within 0.01% -- sleep 0.3");
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let running = Self(command.spawn().unwrap());
+        let started = Instant::now();
+        while started.elapsed() < Duration::from_secs(30) {
+            let listed = stage.json("history");
+            let id = listed["records"][0]["id"].clone();
+            if let Some(id) = id.as_str() {
+                let runs = stage.json(&format!("show {id}"))["runs"].clone();
+                if runs.as_array().is_some_and(|runs| runs.len() >= 3) {
+                    return running;
+                }
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("no block was stored in 30 s");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn an_interrupted_search_is_kept_and_goes_on() {
+    let stage = Stage::new();
+    let mut running = Running::start(&stage);
+    let pid = running.0.id().to_string();
+    let sent = std::process::Command::new("kill")
+        .args(["-INT", &pid])
+        .status();
+    assert!(sent.unwrap().success());
+    let status = running.0.wait().unwrap();
+    let mut err = String::new();
+    running
+        .0
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut err)
+        .unwrap();
+    assert_eq!(status.code(), Some(130), "{err}");
+    assert!(err.contains("pinwise search --resume "), "{err}");
+    goes_on(&stage, "interrupted");
+}
+
+#[test]
+fn a_killed_search_shows_as_cut_off_and_goes_on() {
+    let stage = Stage::new();
+    let mut running = Running::start(&stage);
+    running.0.kill().unwrap();
+    running.0.wait().unwrap();
+    assert!(stage.print("history").contains("cut off"));
+    goes_on(&stage, "");
+}
+
+#[track_caller]
+fn goes_on(stage: &Stage, stopped: &str) {
+    let before = stage.json("show last");
+    assert_eq!(before["stopped"].as_str().unwrap_or_default(), stopped);
+    let made = before["runs"].as_array().unwrap().len();
+    let most = before["runs_used"].as_u64().unwrap() + 6;
+    let line = format!("search --resume last --max-runs {most} --confirm 0");
+    let after = stage.json(&line);
+    assert_eq!(after["id"], before["id"]);
+    let runs = after["runs"].as_array().unwrap();
+    assert!(runs.len() > made, "{} of {made}", runs.len());
+    assert_eq!(runs[..made], before["runs"].as_array().unwrap()[..]);
+    assert_ne!(after["stopped"], Value::Null);
+}
