@@ -1,0 +1,62 @@
+// A browser, and a watch over what its pages ask for and complain of.
+
+import { pathToFileURL } from 'node:url';
+import type { Browser, Page } from 'playwright-core';
+import { chromium } from 'playwright-core';
+import { afterAll, beforeAll } from 'vitest';
+
+let browser: Browser;
+
+/** Starts the browser before the tests of a file and ends it after them. */
+export function useBrowser(): void {
+  beforeAll(async () => {
+    browser = await chromium.launch({
+      executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+      args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
+    });
+  });
+  afterAll(async () => {
+    await browser?.close();
+  });
+}
+
+export interface Opened {
+  page: Page;
+  /** Errors of scripts, of the console, and of the content policy. */
+  errors: string[];
+  /** Addresses asked for, the page's own among them. */
+  requests: string[];
+  close(): Promise<void>;
+}
+
+export interface Look {
+  width?: number;
+  height?: number;
+  colorScheme?: 'light' | 'dark';
+  /** Lets a checker's script into the page; what the policy forbids is then not seen. */
+  bypassCSP?: boolean;
+}
+
+/** Opens a file or an address. */
+export async function open(place: string, look: Look = {}): Promise<Opened> {
+  const context = await browser.newContext({
+    viewport: { width: look.width ?? 1100, height: look.height ?? 800 },
+    colorScheme: look.colorScheme ?? 'light',
+    permissions: [],
+    bypassCSP: look.bypassCSP ?? false,
+  });
+  const page = await context.newPage();
+  const errors: string[] = [];
+  const requests: string[] = [];
+  page.on('pageerror', (error) => errors.push(String(error)));
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') errors.push(message.text());
+  });
+  page.on('request', (request) => requests.push(request.url()));
+  page.on('dialog', (dialog) => {
+    errors.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  await page.goto(place.includes('://') ? place : pathToFileURL(place).href);
+  return { page, errors, requests, close: () => context.close() };
+}

@@ -1,0 +1,208 @@
+// Reports of experiments, opened from disk: what they say is what the records say.
+
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Locator, Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+
+import { open, useBrowser } from './browser';
+import { Bench, PINWISE, SHARE } from './pinwise';
+
+useBrowser();
+
+interface Told {
+  id: string;
+  best: string;
+  verdict: { sentence: string };
+  arms: { name: string; runs: unknown[] }[];
+}
+
+function comparison(): { report: string; record: Told } {
+  const bench = new Bench();
+  const report = bench.comparison();
+  const { records } = JSON.parse(bench.run('history', '--format', 'json')) as { records: { id: string }[] };
+  return { report, record: JSON.parse(bench.run('show', '--format', 'json', records[0]!.id)) as Told };
+}
+
+const chart = (page: Page, name: string): Locator => page.locator(`figure.chart[data-chart^="${name}"]`);
+
+const overflow = (page: Page): Promise<number> =>
+  page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+
+/** Runs a command that was copied from the page: the record that it makes has the same verdict. */
+function expectSameAgain(bench: Bench, command: string): void {
+  bench.file('again.sh', `pinwise() { '${PINWISE}' --store '${bench.store}' -q "$@"; }\n${command} >/dev/null`);
+  execFileSync('sh', ['again.sh'], { cwd: bench.folder });
+  const { records } = JSON.parse(bench.run('history', '--format', 'json')) as { records: { verdict: string }[] };
+  expect(records.length).toBe(2);
+  expect(records[0]!.verdict).toBe(records[1]!.verdict);
+}
+
+test('the verdict, and as many dots as the record has runs', async () => {
+  const { report, record } = comparison();
+  const { page, errors, close } = await open(report);
+  expect(await page.locator('p.verdict').textContent()).toBe(record.verdict.sentence);
+  const runs = record.arms.reduce((sum, arm) => sum + arm.runs.length, 0);
+  const dots = chart(page, 'Every run');
+  expect(await dots.getByRole('img').getAttribute('aria-label')).toContain(`${runs} runs of ${record.arms.length} arms`);
+  const rows = await dots
+    .locator('tbody tr')
+    .evaluateAll((all) => all.map((row) => [...row.children].slice(0, 2).map((cell) => cell.textContent)));
+  expect(new Map(rows as [string, string][])).toEqual(new Map(record.arms.map((arm) => [arm.name, String(arm.runs.length)])));
+  expect(await dots.locator('canvas').count()).toBeGreaterThan(0);
+  expect(errors).toEqual([]);
+  await close();
+});
+
+test('the best placement is copied, and runs', async () => {
+  const { report, record } = comparison();
+  const { page, close } = await open(report);
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.getByRole('button', { name: 'Copy the command: Run it with pinwise' }).click();
+  await page.getByText('Copied').waitFor();
+  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  expect(copied).toBe(`pinwise run --place ${record.best} -- prog`);
+  await close();
+});
+
+test('the experiment that is copied gives the same record again', async () => {
+  const bench = new Bench();
+  // Places that pinwise chose itself took a run to count threads, which moves a simulated machine's noise.
+  const report = bench.comparison('--place', 'os-default', '--place', 'one-llc');
+  const { page, close } = await open(report);
+  const command = await page.locator('.commands code').last().textContent();
+  await close();
+  expect(command).toMatch(/^pinwise --machine sim:share.toml compare /);
+  expectSameAgain(bench, command!);
+});
+
+test('the figures of a chart open by keyboard', async () => {
+  const { report } = comparison();
+  const { page, close } = await open(report);
+  const figures = chart(page, 'Ratio to os-default').locator('details');
+  expect(await figures.locator('table').isVisible()).toBe(false);
+  await figures.locator('summary').focus();
+  await page.keyboard.press('Enter');
+  expect(await figures.locator('table').isVisible()).toBe(true);
+  expect(await figures.locator('tbody').textContent()).toContain('better');
+  await close();
+});
+
+test('an arm is highlighted over time', async () => {
+  const { report } = comparison();
+  const { page, errors, close } = await open(report);
+  const stage = chart(page, 'Runs in time order').locator('.stage');
+  await stage.locator('canvas').waitFor();
+  const alike = await stage.screenshot();
+  await page.getByLabel('highlight the runs of').selectOption('one-llc');
+  expect((await stage.screenshot()).equals(alike)).toBe(false);
+  expect(errors).toEqual([]);
+  await close();
+});
+
+test('dark mode draws charts anew', async () => {
+  const { report } = comparison();
+  const { page, close } = await open(report);
+  const stage = chart(page, 'Every run').locator('.stage');
+  await stage.locator('canvas').waitFor();
+  const light = await stage.screenshot();
+  const background = (): Promise<string> => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const before = await background();
+  await page.getByLabel('Colours').selectOption('dark');
+  expect(await background()).not.toBe(before);
+  expect((await stage.screenshot()).equals(light)).toBe(false);
+  await close();
+});
+
+test('nothing runs over the edge of a narrow screen', async () => {
+  const { report } = comparison();
+  const { page, errors, close } = await open(report, { width: 360, height: 740 });
+  await chart(page, 'Every run').locator('canvas').waitFor();
+  expect(await overflow(page)).toBeLessThanOrEqual(0);
+  expect(errors).toEqual([]);
+  await close();
+});
+
+test('an experiment that was cut off shows its runs and no verdict', async () => {
+  const bench = new Bench();
+  bench.file('share.toml', SHARE);
+  const exported = path.join(bench.folder, 'r.json');
+  bench.run('--machine', 'sim:share.toml', 'compare', '--seed', '1', '--max-runs', '12', '--export-json', exported, '--', 'prog');
+  const record = JSON.parse(
+    bench.run(
+      'show',
+      '--format',
+      'json',
+      (JSON.parse(bench.run('history', '--format', 'json')) as { records: { id: string }[] }).records[0]!.id,
+    ),
+  ) as Record<string, unknown> & Told;
+  const cut = {
+    ...record,
+    stopped: null,
+    contrasts: [],
+    best: null,
+    arms: record.arms.map((arm) => ({ ...arm, estimate: null, runs: arm.runs.slice(0, 5) })),
+  };
+  writeFileSync(exported, JSON.stringify(cut));
+  const report = path.join(bench.folder, 'cut.html');
+  bench.run('report', exported, '-o', report);
+  const { page, errors, close } = await open(report);
+  expect(await page.locator('p.verdict').textContent()).toContain(`after ${5 * record.arms.length} runs`);
+  expect(await page.locator('.headline').count()).toBe(0);
+  expect(await chart(page, 'Ratio to').count()).toBe(0);
+  expect(await chart(page, 'Every run').locator('canvas').count()).toBeGreaterThan(0);
+  expect(errors).toEqual([]);
+  await close();
+});
+
+test('a search: its verdict, and candidates narrowed and sorted', async () => {
+  const bench = new Bench();
+  bench.file('share.toml', SHARE);
+  bench.run('--machine', 'sim:share.toml', 'search', '--seed', '1', '--threads', '2', '--budget', '30', '--', 'prog');
+  const { records } = JSON.parse(bench.run('history', '--format', 'json')) as { records: { id: string }[] };
+  const record = JSON.parse(bench.run('show', '--format', 'json', records[0]!.id)) as {
+    verdict: { sentence: string };
+    predictions: { arm: string }[];
+  };
+  const report = path.join(bench.folder, 'search.html');
+  bench.run('report', records[0]!.id, '-o', report);
+  const { page, errors, close } = await open(report);
+  expect(await page.locator('p.verdict').textContent()).toBe(record.verdict.sentence);
+  const rows = page.locator('.sortable tbody tr');
+  expect(await rows.count()).toBe(record.predictions.length);
+  await page.getByLabel('Narrow: Every candidate').fill('os-default');
+  expect(await rows.count()).toBe(1);
+  await page.getByLabel('Narrow: Every candidate').fill('');
+  await page.getByRole('button', { name: 'Placement' }).press('Enter');
+  const names = await rows.locator('th').allTextContents();
+  const plain = names.map((name) => name.replace(/^[★☆] /, ''));
+  expect(plain).toEqual([...plain].sort((a, b) => a.localeCompare(b, 'en', { numeric: true })));
+  const command = await page.locator('.commands code').last().textContent();
+  expect(command).toMatch(/^pinwise --machine sim:share.toml search /);
+  expectSameAgain(bench, command!);
+  expect(errors).toEqual([]);
+  await close();
+});
+
+test('predictions of spinning: algorithms are chosen by keyboard, cliffs are told', async () => {
+  const bench = new Bench();
+  const file = bench.file(
+    'spin.json',
+    bench.run('spin', 'predict', '--from', 'broadwell', '--to', 'skylake-sp', '--cpus', '1..32', '--format', 'json'),
+  );
+  const report = path.join(bench.folder, 'spin.html');
+  bench.run('report', file, '-o', report);
+  const { page, errors, close } = await open(report, { width: 360, height: 740 });
+  expect(await page.locator('p.verdict').textContent()).toContain('netfx_awarelock');
+  const curve = chart(page, 'Total spin over the number of CPUs');
+  expect(await chart(page, 'Cliffs').locator('tbody tr', { hasText: 'netfx_awarelock' }).textContent()).toContain('2, 6, 17');
+  const shown = (): Promise<number> => curve.locator('tbody tr').count();
+  const before = await shown();
+  await page.getByText('Choose algorithms').click();
+  await page.getByRole('checkbox', { name: 'nginx_spinlock' }).press(' ');
+  expect(await shown()).toBe(before + 2);
+  expect(await overflow(page)).toBeLessThanOrEqual(0);
+  expect(errors).toEqual([]);
+  await close();
+});

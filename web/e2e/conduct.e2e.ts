@@ -1,0 +1,310 @@
+// How every view behaves: for those who use a keyboard or a screen reader, on
+// small screens and on paper, and with records that mean harm.
+
+import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+
+import type { Opened } from './browser';
+import { open, useBrowser } from './browser';
+import type { Fields } from './records';
+import { KINDS, pageWith, recordBench, recordOf, replaced, reportOf } from './records';
+
+useBrowser();
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+interface AxeResult {
+  violations: { id: string; impact: string | null; nodes: { target: unknown[]; failureSummary?: string }[] }[];
+}
+
+/** Waits until charts have their size and are drawn. */
+async function settled(page: Page): Promise<void> {
+  await page.locator('main h1').first().waitFor();
+  await page.locator('main [aria-busy=true]').waitFor({ state: 'detached' });
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(null)))));
+}
+
+/** What is folded away must behave, too. */
+async function openAll(page: Page): Promise<void> {
+  await page.evaluate(() => document.querySelectorAll('main details').forEach((details) => ((details as HTMLDetailsElement).open = true)));
+  await settled(page);
+}
+
+/** Serious and critical violations, in words. */
+async function violations(page: Page): Promise<string[]> {
+  const result = await page.evaluate(async (source) => {
+    if (!('axe' in window)) (0, eval)(source);
+    return (window as unknown as { axe: { run(): Promise<AxeResult> } }).axe.run();
+  }, AXE);
+  return result.violations
+    .filter((violation) => violation.impact === 'serious' || violation.impact === 'critical')
+    .map((violation) => `${violation.id}: ${violation.nodes.slice(0, 3).map((node) => `${node.target.join(' ')} (${node.failureSummary ?? ''})`).join('; ')}`);
+}
+
+const width = (page: Page): Promise<number> => page.evaluate(() => document.documentElement.scrollWidth);
+
+/** Nothing failed, nothing was asked for but the file itself. */
+function quiet({ errors, requests }: Opened): void {
+  expect(errors).toEqual([]);
+  expect(requests.filter((address) => !address.startsWith('file:') && !address.startsWith('data:') && !address.startsWith('blob:'))).toEqual([]);
+}
+
+/** Everything that a reader with any need meets on one view. */
+async function wellBehaved(file: string, hash: string): Promise<void> {
+  const opened = await open(`${new URL(`file://${file}`).href}${hash}`, { bypassCSP: true });
+  const { page } = opened;
+  await settled(page);
+  await openAll(page);
+  expect(await violations(page), 'light').toEqual([]);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await settled(page);
+  expect(await violations(page), 'dark').toEqual([]);
+  await page.setViewportSize({ width: 360, height: 700 });
+  await settled(page);
+  expect(await width(page), 'width at 360 px').toBeLessThanOrEqual(360);
+  await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+  await settled(page);
+  expect(await page.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe('rgb(255, 255, 255)');
+  expect(await page.locator('main h1').first().isVisible()).toBe(true);
+  for (const control of ['.bar nav', '.theme', '.copier', '.controls', '.skip']) {
+    const shown = await page.locator(control).evaluateAll((all) => all.filter((one) => getComputedStyle(one).display !== 'none').length);
+    expect(shown, `${control} on paper`).toBe(0);
+  }
+  quiet(opened);
+  await opened.close();
+}
+
+describe.each(KINDS)('a record of kind %s', (kind) => {
+  test('is accessible, fits 360 px, and prints', async (context) => {
+    const record = recordOf(kind);
+    if (!record) return context.skip('this machine cannot make one');
+    await wellBehaved(reportOf([record]), '');
+  });
+
+  test('shows hostile strings as they are', async (context) => {
+    const record = recordOf(kind);
+    if (!record) return context.skip('this machine cannot make one');
+    await harmless(reportOf([replaced(record, () => HOSTILE, (value) => value) as Fields]), '');
+  });
+
+  test('is shown without its numbers', async (context) => {
+    const record = recordOf(kind);
+    if (!record) return context.skip('this machine cannot make one');
+    await drawn(reportOf([replaced(record, (text) => text, () => null) as Fields]));
+  });
+
+  test('is shown without all of its fields', async (context) => {
+    const record = recordOf(kind);
+    if (!record) return context.skip('this machine cannot make one');
+    await drawn(reportOf([{ schema: record.schema }]));
+  });
+});
+
+/** What would run, call out or turn the writing around if anything let it. */
+const HOSTILE = '</script><img src=x onerror=alert(1)>"\'`${1}\u0007\u001b[31m\u202eevil\u2066\u0085';
+const CONTROLS = '[\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f\\u200b-\\u200f\\u202a-\\u202e\\u2066-\\u2069]';
+
+/** Hostile strings are text: nothing runs, nothing is asked for, no character hides. */
+async function harmless(file: string, hash: string): Promise<void> {
+  const opened = await open(`${new URL(`file://${file}`).href}${hash}`);
+  const { page } = opened;
+  await settled(page);
+  await openAll(page);
+  expect(await page.locator('main div.problem').allTextContents()).toEqual([]);
+  expect(await page.locator('img, iframe, object, embed, link[rel=stylesheet]').count()).toBe(0);
+  expect(await page.locator('script').count()).toBe(2);
+  expect(await page.evaluate(() => document.querySelector('main')!.textContent)).toContain('</script><img src=x onerror=alert(1)>');
+  const hidden = await page.evaluate((controls) => {
+    const found: string[] = [];
+    const check = (text: string | null, where: string): void => {
+      const at = text?.search(new RegExp(controls)) ?? -1;
+      if (at >= 0) found.push(`${where}: ${JSON.stringify(text!.slice(Math.max(0, at - 60), at + 10))}`);
+    };
+    check(document.title, 'title');
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      if (node.parentElement?.tagName !== 'SCRIPT') check(node.textContent, node.parentElement?.outerHTML.slice(0, 80) ?? '');
+    }
+    for (const element of document.querySelectorAll('[aria-label], [title]')) {
+      check(element.getAttribute('aria-label'), `aria-label of ${element.tagName}`);
+      check(element.getAttribute('title'), `title of ${element.tagName}`);
+    }
+    return found.slice(0, 5);
+  }, CONTROLS);
+  expect(hidden).toEqual([]);
+  quiet(opened);
+  await opened.close();
+}
+
+/** The view stands, whatever is missing. */
+async function drawn(file: string): Promise<void> {
+  const opened = await open(file);
+  await settled(opened.page);
+  expect(await opened.page.locator('main div.problem').allTextContents()).toEqual([]);
+  quiet(opened);
+  await opened.close();
+}
+
+/** Comparisons of several hosts and days, one of them slower. */
+function fleet(): Fields[] {
+  const record = recordOf('comparison')!;
+  const host = record['host'] as Record<string, unknown>;
+  return Array.from({ length: 6 }, (_, at) => ({
+    ...(replaced(record, (text) => text, (value) => (at === 5 ? value * 1.8 : value * (1 + at / 1000))) as Fields),
+    id: `20260101-00000${at}-00000000`,
+    started: `2026-01-0${at + 1}T00:00:00Z`,
+    tags: ['nightly'],
+    host: { ...host, simulated: false, hostname: `node${at}` },
+  }));
+}
+
+describe('views of many records', () => {
+  test.each(['#/history', '#/fleet', '#/record/none'])('%s is accessible, fits 360 px, and prints', async (hash) => {
+    await wellBehaved(reportOf(fleet()), hash);
+  });
+
+  test.each(['#/history', '#/fleet'])('%s shows hostile strings as they are', async (hash) => {
+    const records = fleet().map((record, at) => ({ ...(replaced(record, () => HOSTILE, (value) => value) as Fields), id: `${HOSTILE}${at}`, started: `2026-01-0${at + 1}T00:00:00Z`, host: { hostname: `${HOSTILE}${at}` } }));
+    await harmless(reportOf(records), hash);
+  });
+
+  test('a record with a hostile id opens from the list', async () => {
+    const records = fleet().slice(0, 2).map((record, at) => ({ ...record, id: `${HOSTILE}/?#%${at}` }));
+    const { page, close } = await open(reportOf(records));
+    await page.locator('a.title').first().click();
+    await page.waitForFunction(() => location.hash.startsWith('#/record/'));
+    await settled(page);
+    expect(await page.locator('main div.problem').allTextContents()).toEqual([]);
+    await close();
+  });
+
+  test('the fleet names the node that stands out', async () => {
+    const { page, close } = await open(`${new URL(`file://${reportOf(fleet())}`).href}#/fleet`);
+    await settled(page);
+    expect(await page.locator('.findings li').first().textContent()).toMatch(/^node5: .* 1\.[78]\d times the median of its group of 6/);
+    await close();
+  });
+
+  test('the list is narrowed by words, which stand in the address', async () => {
+    const { page, close } = await open(`${new URL(`file://${reportOf(fleet())}`).href}#/history`);
+    await settled(page);
+    expect(await page.locator('tbody tr').count()).toBe(6);
+    await page.getByLabel('Words').fill('NODE3');
+    await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 1);
+    expect(new URL(page.url()).hash).toBe('#/history?text=NODE3');
+    expect(await page.evaluate(() => document.activeElement?.getAttribute('type'))).toBe('search');
+    await page.getByLabel('Words').fill('nothing of the kind');
+    await page.getByText('No record passes these filters.').waitFor();
+    await close();
+  });
+});
+
+describe('the keyboard', () => {
+  test('reaches all that can be used, and what has the focus is seen', async () => {
+    const { page, close } = await open(reportOf([recordOf('topology')!]));
+    await settled(page);
+    const visited: string[] = [];
+    for (let step = 0; step < 60; step += 1) {
+      await page.keyboard.press('Tab');
+      const told = await page.evaluate(() => {
+        const now = document.activeElement;
+        if (!now || now === document.body) return null;
+        const style = getComputedStyle(now);
+        const box = now.querySelector(':scope > rect');
+        const isSeen = (style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2) || (box !== null && parseFloat(getComputedStyle(box).strokeWidth) >= 3);
+        return { name: `${now.tagName.toLowerCase()}.${now.getAttribute('class') ?? ''}`, isSeen };
+      });
+      if (told === null) break;
+      expect(told.isSeen, told.name).toBe(true);
+      visited.push(told.name);
+    }
+    expect(visited[0]).toBe('a.skip');
+    for (const wanted of ['a.name', 'select.', 'g.cpu', 'canvas.matrix', 'div.stage', 'button.copy']) {
+      expect(visited.some((name) => name.startsWith(wanted)), wanted).toBe(true);
+    }
+    // One stop for all CPUs: arrow keys go from one to the next.
+    expect(visited.filter((name) => name.startsWith('g.cpu'))).toHaveLength(1);
+    await close();
+  });
+
+  test('goes from CPU to CPU and from pair to pair', async () => {
+    const { page, close } = await open(reportOf([recordOf('topology')!]));
+    await settled(page);
+    await page.locator('.drawing .cpu[tabindex="0"]').focus();
+    const told = page.locator('.drawing + .told');
+    expect(await told.textContent()).toContain('CPU 0,');
+    await page.keyboard.press('ArrowRight');
+    expect(await told.textContent()).toContain('CPU 1,');
+    await page.keyboard.press('End');
+    expect(await told.textContent()).toContain('CPU 7,');
+    await page.locator('canvas.matrix').focus();
+    await page.keyboard.press('ArrowRight');
+    expect(await page.locator('.matrix-frame + .told').textContent()).toMatch(/^CPUs \d+ and \d+: [\d.]+ ns/);
+    await close();
+  });
+
+  test('skips to the content', async () => {
+    const { page, close } = await open(reportOf([recordOf('comparison')!]));
+    await settled(page);
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('main');
+    await close();
+  });
+
+  test('is at the new heading after a step, and the step is told', async () => {
+    const { page, close } = await open(reportOf(fleet()));
+    await settled(page);
+    await page.getByRole('link', { name: 'Fleet' }).click();
+    await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Fleet');
+    expect(await page.title()).toBe('Fleet · pinwise');
+    expect(await page.locator('.offscreen[role=status]').textContent()).toBe('Fleet · pinwise');
+    expect(await page.getByRole('link', { name: 'Fleet' }).getAttribute('aria-current')).toBe('page');
+    await close();
+  });
+});
+
+describe('what cannot be shown', () => {
+  const entry = { id: 'a', schema: 'pinwise.trace/99', time: '', host: '', title: 'a', verdict: '', complete: true, tags: [], subject: null, machine: null, figures: [] };
+  const data = (record: unknown): string => JSON.stringify({ from: 'file', pinwise_version: '0', records: [{ entry, record }] });
+
+  test.each([
+    ['a newer record', data({ schema: 'pinwise.trace/99' }), '', 'schema pinwise.trace/99', 'newer pinwise'],
+    ['a record without a schema', data({ cut: 1 }), '', 'schema is missing', 'truncated'],
+    ['data that end early', data({ schema: 'pinwise.trace/1' }).slice(0, -9), '', 'cut off or damaged', 'pinwise report'],
+    ['data without records', '{"from":"file"}', '', 'records are missing', 'pinwise report'],
+    ['a missing record', data({ schema: 'pinwise.trace/1' }), '#/record/none', "no record 'none'", 'History'],
+    ['a missing difference', data({ schema: 'pinwise.trace/1' }), '#/diff/a/b', 'does not compare', 'pinwise diff a b'],
+    ['an unknown place', data({ schema: 'pinwise.trace/1' }), '#/nowhere', "no 'nowhere'", 'history'],
+  ])('%s is told with what to do', async (_, text, hash, message, hint) => {
+    const opened = await open(`${new URL(`file://${pageWith(text)}`).href}${hash}`);
+    const problem = opened.page.locator('div.problem');
+    await problem.waitFor();
+    expect(await problem.getAttribute('role')).toBe('alert');
+    expect(await problem.locator('p').nth(0).textContent()).toContain(message);
+    expect(await problem.locator('p').nth(1).textContent()).toContain(hint);
+    quiet(opened);
+    await opened.close();
+  });
+
+  test('the program refuses truncated, newer and missing records in one line', () => {
+    const bench = recordBench();
+    const text = JSON.stringify(recordOf('comparison'));
+    const refused = (argument: string): string => {
+      try {
+        bench.run('report', argument, '-o', `${bench.folder}/refused.html`);
+      } catch (error) {
+        const told = error as { status: number; stderr: string };
+        expect(told.status).toBe(2);
+        return told.stderr;
+      }
+      throw new Error(`'${argument}' was taken`);
+    };
+    expect(refused(bench.file('cut.json', text.slice(0, text.length / 2)))).toContain('damaged');
+    expect(refused(bench.file('newer.json', '{"schema":"pinwise.trace/99"}'))).toContain('newer');
+    expect(refused('20200101-000000-00000000')).toContain('20200101-000000-00000000');
+  });
+});

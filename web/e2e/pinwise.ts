@@ -1,0 +1,60 @@
+// The program itself, on simulated machines: what the page shows is what it
+// really writes.
+
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+
+/** The binary under test. */
+export const PINWISE = process.env['PINWISE'] ?? path.join(here, '../../target/debug/pinwise');
+
+/** Where pictures and reports go; never in the repository. */
+export const OUTPUT = path.join(here, 'output');
+mkdirSync(OUTPUT, { recursive: true });
+
+/** A machine on which one-llc is truly 10 % faster, and one-core half as slow again. */
+export const SHARE = `topology = "package:1 l3:2 core:2 pu:2"
+[workload.default]
+base_s = 0.5
+threads = 2
+[effects]
+"one-llc" = 0.90
+"one-core" = 1.5
+[noise]
+sd = 0.01
+`;
+
+/** A folder with a store of its own. */
+export class Bench {
+  readonly folder = mkdtempSync(path.join(tmpdir(), 'pinwise-e2e-'));
+  readonly store = path.join(this.folder, 'store.db');
+
+  /** Runs pinwise in the folder and returns what it prints. */
+  run(...words: string[]): string {
+    return execFileSync(PINWISE, ['--store', this.store, ...words], {
+      cwd: this.folder,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+      maxBuffer: 1 << 30,
+    });
+  }
+
+  /** A file in the folder. */
+  file(name: string, text: string): string {
+    const file = path.join(this.folder, name);
+    writeFileSync(file, text);
+    return file;
+  }
+
+  /** A comparison on the machine above; its report's path. */
+  comparison(...words: string[]): string {
+    this.file('share.toml', SHARE);
+    const report = path.join(this.folder, 'comparison.html');
+    this.run('--machine', 'sim:share.toml', 'compare', '--seed', '1', '--max-runs', '60', '--report', report, ...words, '--', 'prog');
+    return report;
+  }
+}

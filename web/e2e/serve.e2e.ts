@@ -1,0 +1,100 @@
+// The local site: what the page shows of a store while others write it.
+
+import path from 'node:path';
+
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+
+import type { Opened } from './browser';
+import { open, useBrowser } from './browser';
+import { Bench, OUTPUT } from './pinwise';
+import { beginComparison, Site } from './site';
+
+useBrowser();
+
+const RUNS = 'figure[data-chart="Every run"]';
+
+/** Runs of all arms, as the chart's own table has them. */
+const runs = (page: Page): Promise<number> =>
+  page.locator(`${RUNS} table tbody tr`).evaluateAll((rows) => rows.reduce((sum, row) => sum + Number((row as HTMLTableRowElement).cells[1]?.textContent), 0));
+
+const picture = (page: Page): Promise<string> => page.locator(`${RUNS} canvas`).first().evaluate((canvas) => (canvas as HTMLCanvasElement).toDataURL());
+
+/** Waits until `look` finds something. */
+async function until<T>(look: () => Promise<T | null | undefined | false>): Promise<T> {
+  for (;;) {
+    const found = await look();
+    if (found) return found;
+    await new Promise((go) => setTimeout(go, 100));
+  }
+}
+
+/** Nothing was complained of, and nothing asked for elsewhere. */
+function isQuiet({ errors, requests }: Opened, site: Site): void {
+  expect(errors).toEqual([]);
+  expect(requests.length).toBeGreaterThan(1);
+  expect(requests.filter((address) => !address.startsWith(site.address) && !address.startsWith('data:'))).toEqual([]);
+}
+
+test('a comparison that runs is drawn as it grows', async () => {
+  const bench = new Bench();
+  const site = await Site.start(bench);
+  const opened = await open(site.address);
+  const { page } = opened;
+  await page.getByRole('heading', { level: 1, name: 'History' }).waitFor();
+  await page.evaluate(() => document.body.setAttribute('data-kept', 'yes'));
+
+  const comparing = beginComparison(bench, 12);
+  // The list learns of the record by itself.
+  await page.getByRole('link', { name: /sleep/ }).first().click();
+  await page.getByText('Running: this page grows with it.').waitFor();
+  await page.locator(`${RUNS} canvas`).first().waitFor();
+  const [first, before] = [await runs(page), await picture(page)];
+  const later = await until(async () => {
+    const now = await runs(page);
+    return now > first && now;
+  });
+  expect(later).toBeLessThanOrEqual(24);
+  await until(async () => (await picture(page)) !== before);
+  await page.screenshot({ path: path.join(OUTPUT, 'serve-running.png'), fullPage: true });
+
+  await comparing.ended;
+  await page.getByText('Ended.', { exact: true }).waitFor();
+  expect(await runs(page)).toBe(24);
+  expect(await page.locator('.verdict').textContent()).not.toBe('');
+  expect(await page.locator('body').getAttribute('data-kept')).toBe('yes');
+  isQuiet(opened, site);
+  await opened.close();
+  const { status, told } = await site.stop();
+  expect(status).toBe(0);
+  expect(told).not.toContain('warning');
+});
+
+test('a comparison that is killed is said to be cut off', async () => {
+  const bench = new Bench();
+  const site = await Site.start(bench);
+  const { child, ended } = beginComparison(bench, 1000);
+  const opened = await open(site.address);
+  const { page } = opened;
+  await page.getByRole('link', { name: /sleep/ }).first().click();
+  await page.getByText('Running: this page grows with it.').waitFor();
+  child.kill('SIGKILL');
+  await ended;
+  await page.getByText('Cut off: the pinwise that wrote it ended first.').waitFor();
+  isQuiet(opened, site);
+  await opened.close();
+});
+
+test('a record that is missing, and a site that has ended, are told', async () => {
+  const bench = new Bench();
+  bench.comparison();
+  const site = await Site.start(bench);
+  const { page, close } = await open(`${site.address}#/record/nothing`);
+  await page.getByRole('alert').getByText("No record has the id 'nothing'").waitFor();
+  await page.evaluate(() => (location.hash = '#/history'));
+  await page.getByRole('link', { name: /prog/ }).first().waitFor();
+  await site.stop();
+  await page.getByRole('link', { name: /prog/ }).first().click();
+  await page.getByRole('alert').getByText('pinwise serve does not answer.').waitFor();
+  await close();
+});

@@ -1,0 +1,63 @@
+// Elements. Strings from records become text nodes and nothing else: no
+// function here takes markup, and none lets a character hide.
+
+export type Child = Node | string | number | null | undefined | false;
+
+type Properties<T> = Partial<Omit<T, 'style' | 'children' | 'dataset' | 'classList'>> & {
+  class?: string;
+  data?: Record<string, string>;
+  aria?: Record<string, string>;
+  role?: string;
+  onclick?: (event: MouseEvent) => void;
+};
+
+/** An element with properties and children; `class`, `role`, `aria` and `data` become attributes. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  properties: Properties<HTMLElementTagNameMap[K]> = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  const { class: names, data, aria, role, ...rest } = properties;
+  if (names) element.className = names;
+  if (role) element.setAttribute('role', role);
+  for (const [key, value] of Object.entries(data ?? {})) element.dataset[key] = value;
+  for (const [key, value] of Object.entries(aria ?? {})) element.setAttribute(`aria-${key}`, visible(value));
+  Object.assign(element, rest);
+  if (element.title) element.title = visible(element.title);
+  append(element, children);
+  return element;
+}
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+/** An SVG element; every attribute as text. */
+export function svg(tag: string, attributes: Record<string, string | number> = {}, ...children: Child[]): SVGElement {
+  const element = document.createElementNS(SVG, tag);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, key.startsWith('aria-') ? visible(String(value)) : String(value));
+  append(element, children);
+  return element;
+}
+
+function append(parent: Element, children: Child[]): void {
+  for (const child of children) {
+    if (child === null || child === undefined || child === false) continue;
+    parent.append(typeof child === 'string' ? visible(child) : typeof child === 'number' ? String(child) : child);
+  }
+}
+
+/** What replaces everything in `parent`. */
+export function fill(parent: Element, ...children: Child[]): void {
+  parent.replaceChildren();
+  append(parent, children);
+}
+
+/**
+ * Text with what cannot be seen made visible: control characters and those
+ * that turn the direction of writing, as terminals get it from pinwise.
+ */
+export function visible(text: string): string {
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g, (c) =>
+    `\\u{${c.codePointAt(0)!.toString(16)}}`,
+  );
+}

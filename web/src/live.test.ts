@@ -1,0 +1,115 @@
+// Listening to a site that answers, breaks off, refuses and ends.
+
+import { expect, test } from 'vitest';
+
+import type { Events, World } from './live';
+import { watchList, watchRecord } from './live';
+import type { Change } from './source';
+
+/** A site and a browser, moved by hand. */
+class Made implements World {
+  readonly opened: { readyState: number; isClosed: boolean; tell(name: string, data?: unknown): void }[] = [];
+  hidden = false;
+  private looks = new Set<() => void>();
+  private waiting = new Set<() => void>();
+
+  open(): Events {
+    const on = new Map<string, (event: Event) => void>();
+    const events = {
+      readyState: 1,
+      isClosed: false,
+      addEventListener: (name: string, act: (event: Event) => void) => on.set(name, act),
+      close: () => { events.isClosed = true; },
+      tell: (name: string, data?: unknown) => on.get(name)?.({ data: JSON.stringify(data) } as MessageEvent),
+    };
+    this.opened.push(events);
+    return events as unknown as Events;
+  }
+  isHidden(): boolean { return this.hidden; }
+  onShown(look: () => void): () => void {
+    this.looks.add(look);
+    return () => this.looks.delete(look);
+  }
+  after(_: number, act: () => void): () => void {
+    this.waiting.add(act);
+    return () => this.waiting.delete(act);
+  }
+  hide(hidden: boolean): void {
+    this.hidden = hidden;
+    this.looks.forEach((look) => look());
+  }
+  /** Lets the time pass that anybody waits for. */
+  pass(): number {
+    const due = [...this.waiting];
+    this.waiting.clear();
+    due.forEach((act) => act());
+    return due.length;
+  }
+}
+
+function watched(): { world: Made; changes: Change[]; stop: () => void } {
+  const world = new Made();
+  const changes: Change[] = [];
+  return { world, changes, stop: watchRecord('x', (change) => changes.push(change), world) };
+}
+
+test('a record is shown as it grows, until its end', () => {
+  const { world, changes } = watched();
+  world.opened[0]!.tell('record', { schema: 'a', blocks: 1 });
+  world.opened[0]!.tell('record', { schema: 'a', blocks: 2 });
+  world.opened[0]!.tell('end', { complete: true });
+  expect(changes.map((change) => (change.kind === 'record' ? change.record['blocks'] : change))).toEqual([1, 2, { kind: 'ended', isComplete: true }]);
+  expect(world.opened[0]!.isClosed).toBe(true);
+  world.hide(false);
+  expect(world.opened.length).toBe(1);
+});
+
+test('a record that is cut off or gone is told', () => {
+  const cut = watched();
+  cut.world.opened[0]!.tell('end', { complete: false });
+  expect(cut.changes).toEqual([{ kind: 'ended', isComplete: false }]);
+  const gone = watched();
+  gone.world.opened[0]!.tell('gone', { error: 'No record.', hint: 'Look.' });
+  expect(gone.changes).toEqual([{ kind: 'lost', reason: 'No record. Look.' }]);
+  expect(gone.world.pass()).toBe(0);
+});
+
+test('a hidden tab holds no connection', () => {
+  const { world, stop } = watched();
+  world.hide(true);
+  expect(world.opened[0]!.isClosed).toBe(true);
+  world.hide(false);
+  expect(world.opened.length).toBe(2);
+  stop();
+  expect(world.opened[1]!.isClosed).toBe(true);
+  world.hide(false);
+  expect(world.opened.length).toBe(2);
+});
+
+test('a tab that begins hidden listens once it is seen', () => {
+  const world = new Made();
+  world.hidden = true;
+  let calls = 0;
+  watchList('x', () => (calls += 1), world);
+  expect(world.opened.length).toBe(0);
+  world.hide(false);
+  world.opened[0]!.tell('list', 'changed');
+  expect(calls).toBe(1);
+});
+
+test('a broken connection is left to the browser, a refused one is tried again', () => {
+  const { world, changes, stop } = watched();
+  const [first] = world.opened;
+  first!.readyState = 0;
+  first!.tell('error');
+  expect(changes.length).toBe(1);
+  expect(world.pass()).toBe(0);
+  first!.readyState = 2;
+  first!.tell('error');
+  expect(world.pass()).toBe(1);
+  expect(world.opened.length).toBe(2);
+  world.opened[1]!.readyState = 2;
+  world.opened[1]!.tell('error');
+  stop();
+  expect(world.pass()).toBe(0);
+});

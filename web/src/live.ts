@@ -1,0 +1,108 @@
+// What `pinwise serve` tells as it happens. A browser opens six connections to
+// a site and no more, for all its tabs: a tab that nobody sees gives its own back.
+
+import type { AnyRecord, Change } from './source';
+
+/** Time until the site is asked again after it refused, milliseconds. */
+const PAUSE = 3000;
+/** `EventSource.CLOSED`: refused, and not tried again. */
+const CLOSED = 2;
+
+/** What a listener uses of `EventSource`. */
+export type Events = Pick<EventSource, 'addEventListener' | 'close' | 'readyState'>;
+
+/** Where a listener stands: the browser, or a test in its place. */
+export interface World {
+  open(address: string): Events;
+  isHidden(): boolean;
+  /** Calls back when the tab was hidden or shown; returns how to stop that. */
+  onShown(look: () => void): () => void;
+  after(milliseconds: number, act: () => void): () => void;
+}
+
+const browser: World = {
+  open: (address) => new EventSource(address),
+  isHidden: () => document.hidden,
+  onShown: (look) => {
+    document.addEventListener('visibilitychange', look);
+    return () => document.removeEventListener('visibilitychange', look);
+  },
+  after: (milliseconds, act) => {
+    const timer = setTimeout(act, milliseconds);
+    return () => clearTimeout(timer);
+  },
+};
+
+const text = (event: Event): string => String((event as MessageEvent<string>).data);
+
+/** Calls back whenever records came, went or changed, until the returned function is called. */
+export function watchList(address: string, onChange: () => void, world: World = browser): () => void {
+  return listen(world, address, { list: () => onChange() }, () => undefined);
+}
+
+/** Calls back whenever a record grew, until it ends or the returned function is called. */
+export function watchRecord(address: string, onChange: (change: Change) => void, world: World = browser): () => void {
+  const stop = listen(
+    world,
+    address,
+    {
+      record: (event) => onChange({ kind: 'record', record: JSON.parse(text(event)) as AnyRecord }),
+      end: (event) => {
+        stop();
+        onChange({ kind: 'ended', isComplete: (JSON.parse(text(event)) as { complete?: boolean }).complete === true });
+      },
+      gone: (event) => {
+        stop();
+        const told = JSON.parse(text(event)) as { error?: string; hint?: string };
+        onChange({ kind: 'lost', reason: `${told.error ?? 'The record is gone.'} ${told.hint ?? ''}`.trim() });
+      },
+    },
+    () => onChange({ kind: 'lost', reason: 'pinwise serve does not answer. This page tries again, and shows what it has.' }),
+  );
+  return stop;
+}
+
+/** How a record that is watched stands. */
+export function stateOf(change: Change): string {
+  if (change.kind === 'lost') return change.reason;
+  if (change.kind === 'record') return 'Running: this page grows with it.';
+  return change.isComplete ? 'Ended.' : 'Cut off: the pinwise that wrote it ended first. All runs that had finished are here.';
+}
+
+/** Listens while the tab can be seen; returns how to stop. */
+function listen(world: World, address: string, on: Record<string, (event: Event) => void>, onLost: () => void): () => void {
+  let events: Events | null = null;
+  let cancel = (): void => undefined;
+  let isOver = false;
+  const close = (): void => {
+    cancel();
+    events?.close();
+    events = null;
+  };
+  const look = (): void => {
+    if (isOver || world.isHidden()) {
+      close();
+      return;
+    }
+    if (events) return;
+    cancel();
+    const opened = world.open(address);
+    events = opened;
+    for (const [name, act] of Object.entries(on)) opened.addEventListener(name, act);
+    opened.addEventListener('error', () => {
+      if (events !== opened) return;
+      onLost();
+      // The browser itself tries again where the connection broke, not where it was refused.
+      if (opened.readyState !== CLOSED) return;
+      close();
+      cancel = world.after(PAUSE, look);
+    });
+  };
+  const forget = world.onShown(look);
+  look();
+  return () => {
+    isOver = true;
+    forget();
+    close();
+  };
+}

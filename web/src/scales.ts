@@ -1,0 +1,59 @@
+// Axes that ECharts has no good ticks for: ratios as changes, and stretches of
+// a logarithmic axis that hold no power of ten. Positions are natural logs.
+
+const PERCENT_STEPS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5] as const;
+const FACTORS: readonly (readonly number[])[] = [
+  [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100],
+  [1e-4, 1e-3, 0.01, 0.1, 1, 10, 100, 1e3, 1e4],
+];
+
+/** Ratios to label between two, at most so many. */
+export function ratioTicks(low: number, high: number, most: number): number[] {
+  const within = (ratio: number): boolean => ratio >= low * (1 - 1e-9) && ratio <= high * (1 + 1e-9);
+  if (high <= 3) {
+    for (const step of PERCENT_STEPS) {
+      const first = Math.ceil((low - 1) / step - 1e-9);
+      const last = Math.floor((high - 1) / step + 1e-9);
+      if (last - first + 1 > most) continue;
+      const ticks = Array.from({ length: last - first + 1 }, (_, at) => 1 + (first + at) * step).filter((r) => r > 0.05);
+      if (ticks.length > 0) return ticks;
+    }
+  }
+  const lists = FACTORS.map((list) => list.filter(within));
+  return lists.find((list) => list.length <= most && list.length > 0) ?? [1].filter(within);
+}
+
+/** "+5 %", "−0.5 %"; from threefold on "×3", "÷4". */
+export function ratioLabel(ratio: number): string {
+  const trim = (value: number): string => String(Number(value.toPrecision(3)));
+  if (ratio >= 3) return `×${trim(ratio)}`;
+  if (ratio <= 1 / 3) return `÷${trim(1 / ratio)}`;
+  const percent = Number(((ratio - 1) * 100).toFixed(2));
+  if (percent === 0) return '0 %';
+  return `${percent < 0 ? '−' : '+'}${Math.abs(percent)} %`;
+}
+
+/** The range of ratios to draw: all of `ratios` and 1, with a margin, and never a mere point. */
+export function ratioRange(ratios: readonly number[], least: number): [number, number] {
+  const known = ratios.filter((r) => Number.isFinite(r) && r > 0);
+  const low = Math.min(1 / (1 + least), ...known);
+  const high = Math.max(1 + least, ...known);
+  const margin = (high / low) ** 0.06;
+  return [low / margin, high * margin];
+}
+
+/** Values to label on a logarithmic axis: 1, 2, 5 of each decade, or decades. */
+export function decadeTicks(low: number, high: number, most: number): number[] {
+  for (const digits of [[1, 2, 5], [1]]) {
+    const ticks: number[] = [];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
+      for (const digit of digits) {
+        const value = Number(`${digit}e${power}`);
+        if (value >= low && value <= high) ticks.push(value);
+      }
+    }
+    if (ticks.length <= most && ticks.length > 0) return ticks;
+    if (digits.length === 1 && ticks.length > 0) return ticks.filter((_, at) => at % Math.ceil(ticks.length / most) === 0);
+  }
+  return [Number(Math.sqrt(low * high).toPrecision(2))];
+}

@@ -1,0 +1,208 @@
+// Where records come from: inlined in a report file, or fetched from the local
+// site. Nothing else in the page knows the difference.
+
+import { watchList, watchRecord } from './live';
+
+/** A line of the history. */
+export interface Entry {
+  id: string;
+  schema: string;
+  /** RFC 3339 in UTC. */
+  time: string;
+  host: string;
+  title: string;
+  verdict: string;
+  complete: boolean;
+  tags: string[];
+  /** What the record is about, equal for records that can be followed over time. */
+  subject: string | null;
+  /** Machine identity: changes of it are marked over time. */
+  machine: string | null;
+  /** Headline figures, for plots over time. */
+  figures: Figure[];
+}
+
+/** A headline figure of a record. */
+export interface Figure {
+  /** Such as an arm's name. */
+  name: string;
+  unit: string;
+  value: number;
+  low: number | null;
+  high: number | null;
+}
+
+/** What the history is narrowed to; absent: everything. */
+export interface Filter {
+  host?: string;
+  schema?: string;
+  tag?: string;
+  subject?: string;
+  /** Words that the title, host or verdict contain. */
+  text?: string;
+  limit?: number;
+  offset?: number;
+}
+
+export interface Listing {
+  records: Entry[];
+  /** Records that the filter lets through, beyond `limit` too. */
+  total: number;
+  /** Values that filters can take, over all records. */
+  hosts: string[];
+  schemas: string[];
+  tags: string[];
+}
+
+/** A record of any schema, as stored. */
+export interface AnyRecord {
+  schema: string;
+  id?: string;
+  [field: string]: unknown;
+}
+
+/** An error that the page shows: one sentence and what to do. */
+export class PageError extends Error {
+  constructor(
+    message: string,
+    readonly hint = '',
+  ) {
+    super(message);
+  }
+}
+
+/** Something that happened to a record that is being watched. */
+export type Change =
+  | { kind: 'record'; record: AnyRecord }
+  /** It grows no more; one that is not complete was cut off. */
+  | { kind: 'ended'; isComplete: boolean }
+  | { kind: 'lost'; reason: string };
+
+export interface Source {
+  readonly kind: 'file' | 'site';
+  list(filter: Filter): Promise<Listing>;
+  load(id: string): Promise<AnyRecord>;
+  /** What changed from one record to another; the pairs that a file has are inlined. */
+  diff(a: string, b: string): Promise<AnyRecord>;
+  /** Can these two be compared here? */
+  canDiff(a: string, b: string): boolean;
+  /** Calls back whenever the record grows, until the returned function is called. */
+  watch(id: string, onChange: (change: Change) => void): () => void;
+  /** Calls back when any record came, went or ended. */
+  watchList(onChange: () => void): () => void;
+}
+
+interface Inlined {
+  from: 'file';
+  pinwise_version: string;
+  records: { entry: Entry; record: AnyRecord }[];
+  diffs?: { a: string; b: string; record: AnyRecord }[];
+}
+
+/** The source that the page was given. */
+export function openSource(data: unknown, base: string): Source {
+  const given = data as { from?: string } | null;
+  if (given?.from === 'site') return siteSource(base);
+  if (given?.from === 'file') return fileSource(data as Inlined);
+  throw new PageError('The data of this page are damaged.', 'Write the report again with pinwise report.');
+}
+
+/** Does an entry pass a filter? */
+export function passes(entry: Entry, filter: Filter): boolean {
+  const words = (filter.text ?? '').toLowerCase().split(/\s+/).filter(Boolean);
+  const told = `${entry.id} ${entry.title} ${entry.host} ${entry.verdict} ${entry.tags.join(' ')}`.toLowerCase();
+  return (
+    (!filter.host || entry.host === filter.host) &&
+    (!filter.schema || entry.schema === filter.schema) &&
+    (!filter.tag || entry.tags.includes(filter.tag)) &&
+    (!filter.subject || entry.subject === filter.subject) &&
+    words.every((word) => told.includes(word))
+  );
+}
+
+/** A file's data as they should be, whatever stands in them. */
+function fileSource(data: Inlined): Source {
+  if (!Array.isArray(data.records) || data.records.some((r) => !r?.entry || !r.record)) {
+    throw new PageError('The data of this page are damaged: its records are missing.', 'Write the report again with pinwise report.');
+  }
+  return inlinedSource(data, data.diffs ?? []);
+}
+
+const distinct = (values: string[]): string[] => [...new Set(values)].sort();
+
+function inlinedSource(data: Inlined, diffs: NonNullable<Inlined['diffs']>): Source {
+  const entries = data.records.map((r) => r.entry);
+  return {
+    kind: 'file',
+    list: async (filter) => {
+      const all = entries.filter((entry) => passes(entry, filter));
+      const offset = filter.offset ?? 0;
+      return {
+        records: all.slice(offset, offset + (filter.limit ?? all.length)),
+        total: all.length,
+        hosts: distinct(entries.map((e) => e.host)),
+        schemas: distinct(entries.map((e) => e.schema)),
+        tags: distinct(entries.flatMap((e) => e.tags)),
+      };
+    },
+    load: async (id) => {
+      const found = data.records.find((r) => r.entry.id === id);
+      if (!found) throw new PageError(`This report has no record '${id}'.`, 'Its records are listed under History.');
+      return found.record;
+    },
+    diff: async (a, b) => {
+      const found = diffs.find((diff) => diff.a === a && diff.b === b);
+      if (!found) throw new PageError(`This report does not compare '${a}' with '${b}'.`, `pinwise diff ${a} ${b} does, and so does the page of pinwise serve.`);
+      return found.record;
+    },
+    canDiff: (a, b) => diffs.some((diff) => diff.a === a && diff.b === b),
+    watch: () => () => undefined,
+    watchList: () => () => undefined,
+  };
+}
+
+/** The local site: everything below the page's own address, which holds its secret. */
+function siteSource(base: string): Source {
+  const api = new URL('api/', base);
+  const address = (path: string): string => new URL(path, api).href;
+  return {
+    kind: 'site',
+    list: (filter) => {
+      const query = new URLSearchParams();
+      for (const [key, value] of Object.entries(filter)) {
+        if (value !== undefined && value !== '') query.set(key, String(value));
+      }
+      return ask<Listing>(address(`records?${query}`));
+    },
+    load: (id) => ask<AnyRecord>(address(`records/${encodeURIComponent(id)}`)),
+    diff: (a, b) => ask<AnyRecord>(address(`diff?${new URLSearchParams({ a, b })}`)),
+    canDiff: () => true,
+    watch: (id, onChange) => {
+      return watchRecord(address(`live/${encodeURIComponent(id)}`), onChange);
+    },
+    watchList: (onChange) => {
+      return watchList(address('live'), onChange);
+    },
+  };
+}
+
+async function ask<T>(address: string): Promise<T> {
+  let response: Response;
+  try {
+    response = await fetch(address, { headers: { accept: 'application/json' }, cache: 'no-store' });
+  } catch {
+    throw new PageError('pinwise serve does not answer.', 'Is it still running? Start it again and open the address that it prints.');
+  }
+  const text = await response.text();
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    throw new PageError('The answer of pinwise serve is cut off or damaged.', 'Load the page again.');
+  }
+  if (!response.ok) {
+    const told = body as { error?: string; hint?: string };
+    throw new PageError(told.error ?? `pinwise serve answered ${response.status}.`, told.hint ?? '');
+  }
+  return body as T;
+}

@@ -1,0 +1,123 @@
+// The data of a comparison's drawings.
+
+import { expect, test } from 'vitest';
+
+import type { ComparisonRecord, Contrast, Run } from './record';
+import { armLines, armRows, contrastRows, head, moments, ratioLines, steps, swarm, wander } from './shape';
+import { quantile } from '../../numbers';
+
+const run = (value: number | null, at_s: number, more: Partial<Run> = {}): Run => ({
+  at_s,
+  block: at_s,
+  wall_s: 2,
+  metric: { value, cost: value },
+  ...more,
+});
+
+function comparison(more: Partial<ComparisonRecord> = {}): ComparisonRecord {
+  const contrast: Contrast = { arm: 'b', baseline: 'a', ratio: 0.8, low: 0.7, high: 0.9, confidence: 0.95, verdict: 'faster' };
+  return {
+    schema: 'pinwise.comparison/1',
+    baseline: 'a',
+    best: 'b',
+    metric: { name: 'wall', unit: 's', better: 'lower' },
+    arms: [
+      { name: 'a', runs: [run(10, 0), run(12, 2), run(11, 4)], estimate: { value: 11, low: null, high: null } },
+      { name: 'b', runs: [run(8, 1), run(9, 3)], estimate: null },
+      { name: 'c', runs: [], invalid: 'exit 1' },
+      { name: 'd', runs: [run(20, 5, { phase: 'screening' }), run(null, 6)], eliminated: true },
+    ],
+    contrasts: [contrast],
+    verdict: { kind: 'best', sentence: 'b is best.' },
+    stopped: 'precision',
+    ...more,
+  };
+}
+
+test('arms stand in order of cost, those without runs last', () => {
+  const lines = armLines(comparison());
+  expect(lines.map((l) => [l.name, l.standing, l.dots.length, l.median])).toEqual([
+    ['b', 'faster', 2, 8.5],
+    ['a', 'baseline', 3, 11],
+    ['d', 'eliminated', 1, 20],
+    ['c', 'invalid', 0, null],
+  ]);
+});
+
+test('where higher is better the highest value stands first', () => {
+  const inverse = (value: number): Run => ({ metric: { value, cost: 1 / value } });
+  const lines = armLines(
+    comparison({
+      arms: [
+        { name: 'slow', runs: [inverse(1)] },
+        { name: 'quick', runs: [inverse(5)] },
+      ],
+    }),
+  );
+  expect(lines.map((l) => l.name)).toEqual(['quick', 'slow']);
+});
+
+test("the first thing told is the best arm's change with its interval", () => {
+  expect(head(comparison()).figure).toMatchObject({ text: '−20.0 %', interval: '−30.0 % to −10.0 %' });
+  expect(head(comparison({ best: null, contrasts: [] })).figure).toBeNull();
+});
+
+test('an experiment that runs has no verdict, whatever its record says', () => {
+  const told = head(comparison({ stopped: null }));
+  expect(told.isEnded).toBe(false);
+  expect(told.sentence).toContain('7 runs');
+  expect(told.figure).toBeNull();
+});
+
+test('an interval of which an end is missing is none', () => {
+  const [row] = ratioLines(armLines(comparison({ contrasts: [{ arm: 'b', ratio: 0.8, low: null, high: 0.9 }] })));
+  expect(row).toMatchObject({ ratio: 0.8, low: null, high: null, standing: 'unknown' });
+});
+
+test('dots of a place spread across, dots apart do not', () => {
+  expect(swarm([0.1, 0.5, 0.9], 0.05, 2)).toEqual([0, 0, 0]);
+  const crowd = swarm([0.5, 0.5, 0.5, 0.5, 0.5], 0.05, 2);
+  expect(new Set(crowd).size).toBe(5);
+  expect(Math.max(...crowd.map(Math.abs))).toBeLessThanOrEqual(1);
+  expect(swarm([0.5, 0.5, 0.5, 0.5, 0.5], 0.05, 2)).toEqual(crowd);
+});
+
+test('runs stand in time order over their own arm', () => {
+  const all = moments(armLines(comparison()));
+  expect(all.map((m) => m.at)).toEqual([0, 1, 2, 3, 4, 5]);
+  expect(all[0]!.ratio).toBeCloseTo(10 / 11);
+  expect(all[1]!.ratio).toBeCloseTo(8 / 8.5);
+});
+
+test('a drift shows in the running median', () => {
+  const runs = Array.from({ length: 200 }, (_, at) => run(1 + at / 200, at));
+  const path = wander(moments(armLines(comparison({ arms: [{ name: 'a', runs }] }))));
+  expect(path.at(-1)![1] / path[0]![1]).toBeGreaterThan(1.8);
+  expect(wander([])).toEqual([]);
+});
+
+test('steps rise from 0 to 1, and quantiles lie between runs', () => {
+  expect(steps([3, 1])).toEqual([
+    [1, 0],
+    [1, 0.5],
+    [3, 1],
+  ]);
+  expect(steps([])).toEqual([]);
+  expect(quantile([1, 2, 3, 4], 0.5)).toBe(2.5);
+});
+
+test('what is unavailable is left out, never 0', () => {
+  expect(contrastRows(armLines(comparison({ contrasts: [{ arm: 'b' }] })))[0]!.slice(1)).toEqual([
+    null,
+    'no verdict',
+    null,
+    null,
+    null,
+    null,
+    null,
+    'no',
+  ]);
+  const rows = armRows(armLines(comparison()), 's');
+  expect(rows[3]).toEqual(['c', 0, null, null, null, 'invalid: exit 1']);
+  expect(armLines({ schema: 'pinwise.comparison/1' })).toEqual([]);
+});

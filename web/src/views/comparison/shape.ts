@@ -1,0 +1,340 @@
+// What a comparison's drawings show, worked out of the record.
+
+import { change, count, percent, quantity } from '../../format';
+import type { Headline } from '../../headline';
+import { ascending, finite, median, quantile } from '../../numbers';
+import type { Arm, ComparisonRecord, Contrast } from './record';
+
+/** How an arm stands. */
+export type Standing = 'baseline' | 'faster' | 'slower' | 'same' | 'undecided' | 'eliminated' | 'invalid' | 'unknown';
+
+/** Names of the standing, for people. */
+export const STANDINGS: Readonly<Record<Standing, string>> = {
+  baseline: 'baseline',
+  faster: 'better',
+  slower: 'worse',
+  same: 'the same',
+  undecided: 'undecided',
+  eliminated: 'eliminated',
+  invalid: 'invalid',
+  unknown: 'no verdict',
+};
+
+export interface Dot {
+  value: number;
+  cost: number;
+  at_s: number | null;
+  block: number | null;
+  isScreening: boolean;
+  /** CPUs' worth of time that others, or the hypervisor, took meanwhile. */
+  foreign: number | null;
+  steal: number | null;
+}
+
+export interface ArmLine {
+  name: string;
+  arm: Arm;
+  standing: Standing;
+  isBest: boolean;
+  dots: Dot[];
+  median: number | null;
+  low: number | null;
+  high: number | null;
+  contrast: Contrast | null;
+}
+
+const orNull = (value: unknown): number | null => (finite(value) ? value : null);
+
+function dotsOf(arm: Arm): Dot[] {
+  return (arm.runs ?? []).flatMap((run) => {
+    const value = run.metric?.value;
+    if (!finite(value)) return [];
+    const perSecond = (time: unknown): number | null =>
+      finite(time) && finite(run.wall_s) && run.wall_s > 0 ? time / run.wall_s : null;
+    return [
+      {
+        value,
+        cost: finite(run.metric?.cost) ? run.metric.cost : value,
+        at_s: orNull(run.at_s),
+        block: orNull(run.block),
+        isScreening: run.phase === 'screening',
+        foreign: perSecond(run.foreign_cpu_s),
+        steal: perSecond(run.steal_s),
+      },
+    ];
+  });
+}
+
+function standingOf(arm: Arm, record: ComparisonRecord, contrast: Contrast | undefined): Standing {
+  if (arm.invalid) return 'invalid';
+  if (arm.name === record.baseline) return 'baseline';
+  if (arm.eliminated) return 'eliminated';
+  switch (contrast?.verdict) {
+    case 'faster':
+    case 'slower':
+    case 'same':
+    case 'undecided':
+      return contrast.verdict;
+    default:
+      return 'unknown';
+  }
+}
+
+/** The arms, least cost first; those without runs last. */
+export function armLines(record: ComparisonRecord): ArmLine[] {
+  const contrasts = new Map((record.contrasts ?? []).map((c) => [c.arm, c]));
+  const lines = (record.arms ?? [])
+    .filter((arm) => typeof arm.name === 'string')
+    .map((arm) => {
+      const dots = dotsOf(arm);
+      const contrast = contrasts.get(arm.name);
+      return {
+        name: arm.name,
+        arm,
+        standing: standingOf(arm, record, contrast),
+        isBest: arm.name === record.best,
+        dots,
+        median: orNull(arm.estimate?.value) ?? median(dots.map((d) => d.value)),
+        low: orNull(arm.estimate?.low),
+        high: orNull(arm.estimate?.high),
+        contrast: contrast ?? null,
+      };
+    });
+  const cost = (line: ArmLine): number => median(line.dots.map((d) => d.cost)) ?? Infinity;
+  const costs = new Map(lines.map((line) => [line, cost(line)]));
+  return lines.sort((a, b) => {
+    const [x, y] = [costs.get(a)!, costs.get(b)!];
+    return x === y ? 0 : x - y;
+  });
+}
+
+export interface Head {
+  /** Has it ended with a verdict? */
+  isEnded: boolean;
+  sentence: string;
+  figure: Headline | null;
+}
+
+/** What a reader sees first. */
+export function head(record: ComparisonRecord): Head {
+  const runs = (record.arms ?? []).reduce((sum, arm) => sum + (arm.runs?.length ?? 0), 0);
+  if (record.stopped === null || record.stopped === undefined) {
+    return {
+      isEnded: false,
+      sentence: `No verdict: the experiment runs, or was cut off, after ${count(runs, 'run')} in whole blocks.`,
+      figure: null,
+    };
+  }
+  return { isEnded: true, sentence: record.verdict?.sentence ?? '', figure: headFigure(record) };
+}
+
+function headFigure(record: ComparisonRecord): Head['figure'] {
+  const contrasts = record.contrasts ?? [];
+  const told = contrasts.find((c) => c.arm === record.best) ?? (contrasts.length === 1 ? contrasts[0] : undefined);
+  if (!told || !finite(told.ratio)) return null;
+  const isSecond = finite(told.low) && finite(told.high);
+  const level = finite(told.confidence) ? `${percent(told.confidence, 0)} confidence, all arms and looks together` : '';
+  return {
+    text: change(told.ratio),
+    interval: isSecond ? `${change(told.low)} to ${change(told.high)}` : 'no interval: too few pairs',
+    of: `${costWord(record)} of ${told.arm} against ${told.baseline ?? record.baseline ?? 'the baseline'}`,
+    confidence: isSecond ? level : '',
+  };
+}
+
+/** What a ratio is of: the metric, or where higher is better its inverse. */
+export function costWord(record: ComparisonRecord): string {
+  const name = record.metric?.name ?? 'metric';
+  const short = /^(regex|json):/.test(name) ? "the program's own figure" : name === 'wall' ? 'wall-clock time' : name;
+  return record.metric?.better === 'higher' ? `cost (1 / ${short})` : short;
+}
+
+export interface RatioLine {
+  name: string;
+  standing: Standing;
+  isBest: boolean;
+  ratio: number;
+  low: number | null;
+  high: number | null;
+}
+
+/** Arms that were held against the baseline, best first. */
+export function ratioLines(lines: readonly ArmLine[]): RatioLine[] {
+  return lines
+    .flatMap((line) => {
+      const c = line.contrast;
+      if (!c || !finite(c.ratio) || c.ratio <= 0) return [];
+      const known = finite(c.low) && finite(c.high) && c.low > 0;
+      return [
+        {
+          name: line.name,
+          standing: line.standing,
+          isBest: line.isBest,
+          ratio: c.ratio,
+          low: known ? c.low! : null,
+          high: known ? c.high! : null,
+        },
+      ];
+    })
+    .sort((a, b) => a.ratio - b.ratio);
+}
+
+/** The ratio plot in a sentence. */
+export function ratioSummary(rows: readonly RatioLine[], baseline: string): string {
+  const told = rows.slice(0, 3).map((r) => `${r.name} ${change(r.ratio)} (${STANDINGS[r.standing]})`);
+  const more = rows.length > 3 ? ` and ${rows.length - 3} more` : '';
+  return `Cost against ${baseline}, left is better: ${told.join(', ')}${more}.`;
+}
+
+/**
+ * Where dots stand across their lane so that neighbours do not hide each
+ * other: −1 to 1, the same for the same values. Places along are in 0 to 1,
+ * dots are `width` wide, and at most `most` stand beside each other.
+ */
+export function swarm(places: readonly number[], width: number, most: number): number[] {
+  const filled = new Map<number, number>();
+  const levels = places.map((place) => {
+    const bin = Math.round(place / width);
+    const level = filled.get(bin) ?? 0;
+    filled.set(bin, level + 1);
+    return level;
+  });
+  const half = Math.max(Math.ceil((Math.max(1, ...filled.values()) - 1) / 2), Math.ceil(most / 2));
+  return levels.map((level) => (level % 2 === 0 ? level / 2 : -(level + 1) / 2) / half);
+}
+
+/** An arm's dots in a sentence for all. */
+export function dotsSummary(lines: readonly ArmLine[], unit: string): string {
+  const runs = lines.reduce((sum, line) => sum + line.dots.length, 0);
+  const first = lines.find((line) => line.median !== null);
+  const least = first ? ` Best median: ${first.name}, ${quantity(first.median, unit)}.` : '';
+  return `${count(runs, 'run')} of ${count(lines.filter((l) => l.dots.length > 0).length, 'arm')}, a dot each.${least}`;
+}
+
+export interface Moment {
+  at: number;
+  /** Over the median of the arm: 1 is what is usual for it. */
+  ratio: number;
+  value: number;
+  arm: number;
+  block: number | null;
+  foreign: number | null;
+  steal: number | null;
+}
+
+/** All runs in time order, each over its arm's median, so that drift shows whatever the arms differ by. */
+export function moments(lines: readonly ArmLine[]): Moment[] {
+  const all = lines.flatMap((line, arm) => {
+    const middle = median(line.dots.map((d) => d.cost));
+    if (!middle) return [];
+    return line.dots.flatMap((d) =>
+      d.at_s === null || d.cost <= 0
+        ? []
+        : [{ at: d.at_s, ratio: d.cost / middle, value: d.value, arm, block: d.block, foreign: d.foreign, steal: d.steal }],
+    );
+  });
+  return all.sort((a, b) => a.at - b.at);
+}
+
+/** The median over so many neighbours in time: what wanders. */
+export function wander(all: readonly Moment[]): [number, number][] {
+  const reach = Math.max(3, Math.round(all.length / 40));
+  if (all.length < 4 * reach) return [];
+  return all.map((moment, at) => {
+    const near = all.slice(Math.max(0, at - reach), at + reach + 1);
+    return [moment.at, median(near.map((m) => m.ratio))!];
+  });
+}
+
+/** Time order in a sentence: how far the level moved. */
+export function timeSummary(path: readonly [number, number][], all: readonly Moment[]): string {
+  const shared = `${count(all.length, 'run')}, each over its arm's median`;
+  if (path.length === 0) return `${shared}; too few to tell a drift.`;
+  const levels = path.map(([, level]) => level);
+  return `${shared}. The running median moves between ${change(Math.min(...levels))} and ${change(Math.max(...levels))}.`;
+}
+
+/** Steps of the share of runs up to a value. */
+export function steps(values: readonly number[]): [number, number][] {
+  const sorted = ascending(values);
+  const first = sorted[0];
+  return first === undefined
+    ? []
+    : [[first, 0], ...sorted.map((value, at): [number, number] => [value, (at + 1) / sorted.length])];
+}
+
+/** Rows of quantiles: arm, runs, p10, p50, p90, p99, longest. */
+export function quantileRows(lines: readonly ArmLine[], unit: string): (string | number)[][] {
+  return lines
+    .filter((line) => line.dots.length > 0)
+    .map((line) => {
+      const sorted = ascending(line.dots.map((d) => d.value));
+      return [
+        line.name,
+        line.dots.length,
+        ...[0, 0.1, 0.5, 0.9, 0.99, 1].map((share) => quantity(quantile(sorted, share), unit)),
+      ];
+    });
+}
+
+const interval = (ratio: unknown, low: unknown, high: unknown): string | null => {
+  if (!finite(ratio)) return null;
+  return finite(low) && finite(high) ? `${change(ratio)} (${change(low)} to ${change(high)})` : change(ratio);
+};
+
+/** Rows of the table of contrasts. */
+export function contrastRows(lines: readonly ArmLine[]): (string | null)[][] {
+  return lines.flatMap(({ contrast: c, standing, name }) =>
+    c
+      ? [
+          [
+            name,
+            interval(c.ratio, c.low, c.high),
+            STANDINGS[standing],
+            finite(c.p_adjusted) ? p(c.p_adjusted) : null,
+            finite(c.cpu_time_ratio) ? change(c.cpu_time_ratio) : null,
+            finite(c.totals?.mean_ratio) ? change(c.totals.mean_ratio) : null,
+            finite(c.totals?.p90_ratio) ? change(c.totals.p90_ratio) : null,
+            finite(c.spread_ratio)
+              ? `${times(c.spread_ratio)}${finite(c.spread_low) && finite(c.spread_high) ? ` (${times(c.spread_low)} to ${times(c.spread_high)})` : ''}`
+              : null,
+            c.depends_on_load ? 'yes' : 'no',
+          ],
+        ]
+      : [],
+  );
+}
+
+const times = (ratio: number): string => `×${ratio.toFixed(2)}`;
+const p = (value: number): string => (value < 0.0001 ? '< 0.0001' : value.toPrecision(2));
+
+/** Rows of the arms: where each ran, and how it came out. */
+export function armRows(lines: readonly ArmLine[], unit: string): (string | number | null)[][] {
+  return lines.map((line) => [
+    line.name,
+    line.dots.length,
+    line.median === null ? null : quantity(line.median, unit),
+    finite(line.low) && finite(line.high) ? `${quantity(line.low, unit)} to ${quantity(line.high, unit)}` : null,
+    finite(line.arm.spread?.cv) ? percent(line.arm.spread.cv) : null,
+    STANDINGS[line.standing] + (line.isBest ? ', best' : '') + (line.arm.invalid ? `: ${line.arm.invalid}` : ''),
+  ]);
+}
+
+/** Rows of what the scheduler did in one traced run of each arm. */
+export function traceRows(lines: readonly ArmLine[]): (string | number | null)[][] {
+  return lines.flatMap(({ name, arm: { trace } }) => {
+    if (!trace) return [];
+    const moves = Object.values(trace.totals?.migrations ?? {}).filter(finite);
+    return [
+      [
+        name,
+        finite(trace.totals?.cpu_s) ? quantity(trace.totals.cpu_s, 's') : null,
+        orNull(trace.totals?.switches),
+        moves.length > 0 ? moves.reduce((a, b) => a + b, 0) : null,
+        finite(trace.waits?.total_s) ? quantity(trace.waits.total_s, 's') : null,
+        finite(trace.avoidable_smt_sharing?.percent) ? percent(trace.avoidable_smt_sharing.percent / 100) : null,
+        trace.sentence ?? null,
+      ],
+    ];
+  });
+}

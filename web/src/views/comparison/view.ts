@@ -1,0 +1,252 @@
+// A comparison: the verdict first, then what it rests on.
+
+import { h, visible } from '../../dom';
+import { count, percent, quantity, seconds } from '../../format';
+import { chartSlot, keeper } from '../../keep';
+import type { NamedCommand } from '../../headline';
+import { commandList, headline } from '../../headline';
+import type { AnyRecord } from '../../source';
+import { cpuStrip } from '../../strip';
+import { tableElement } from '../../table';
+import type { Page, View } from '../../view';
+import { facts, findingList, hostFacts, section, shellWords } from '../../words';
+import { contrastTable, dotsPlan, ratioPlan } from './charts';
+import type { Told } from './commands';
+import { applyCommands, reproduceCommand } from './commands';
+import { spreadPlan, timePlan } from './courses';
+import type { ComparisonRecord } from './record';
+import type { ArmLine } from './shape';
+import { armLines, armRows, costWord, head, traceRows } from './shape';
+
+/** Draws a `pinwise.comparison/1`; a record that grew is drawn in place. */
+export function comparisonView(record: AnyRecord, page: Page): View {
+  const top = keeper();
+  const ratio = chartSlot('Against the baseline');
+  const dots = chartSlot('Every run');
+  const time = chartSlot('Over time');
+  const spread = chartSlot('Spread');
+  let shown: ArmLine[] = [];
+  const highlight = armChoice(() => time.show(timePlan(shown, highlight.chosen())));
+  const [contrasts, findings, scheduler, method] = [keeper(), keeper(), keeper(), keeper()];
+  const element = h(
+    'article',
+    { class: 'comparison' },
+    top.element,
+    ratio.element,
+    dots.element,
+    contrasts.element,
+    highlight.element,
+    time.element,
+    spread.element,
+    findings.element,
+    scheduler.element,
+    method.element,
+  );
+  let wasEnded: boolean | null = null;
+
+  const update = (next: AnyRecord): void => {
+    const now = next as unknown as ComparisonRecord;
+    const lines = armLines(now);
+    const said = head(now);
+    top.show([said, now.verdict, now.best, applyCommands(now)], () => topPart(now));
+    ratio.show(ratioPlan(now, lines));
+    dots.show(dotsPlan(now, lines));
+    shown = lines;
+    highlight.show(lines.map((line) => line.name));
+    time.show(timePlan(lines, highlight.chosen()));
+    spread.show(spreadPlan(now, lines));
+    contrasts.show([armRows(lines, now.metric?.unit ?? ''), now.contrasts], () => [tables(now, lines)]);
+    const noFindings = now.stopped ? 'Nothing that disturbs a measurement was found.' : 'They are looked for when it ends.';
+    findings.show([now.findings, noFindings], () => [section('Findings', findingList(now.findings ?? [], noFindings))]);
+    scheduler.show(traceRows(lines), () => [schedulerPart(lines)]);
+    method.show(
+      [now.plan, now.host, now.stopped, now.blocks, now.elapsed_s, now.arms?.map((a) => [a.cpus, a.placement, a.same_as])],
+      () => [methodPart(now, lines)],
+    );
+    if (wasEnded === false && said.isEnded) page.announce(said.sentence);
+    wasEnded = said.isEnded;
+  };
+  update(record);
+  return { element, update, dispose: () => [ratio, dots, time, spread].forEach((part) => part.dispose()) };
+}
+
+/** A choice of the arm whose runs stand out over time. */
+function armChoice(changed: () => void): { element: HTMLElement; show(names: readonly string[]): void; chosen(): string | null } {
+  const select = h('select', { id: 'highlighted' });
+  const element = h(
+    'p',
+    { class: 'highlight' },
+    h('label', { htmlFor: 'highlighted' }, 'Over time, highlight the runs of '),
+    select,
+  );
+  let names: readonly string[] = [];
+  select.addEventListener('change', changed);
+  return {
+    element,
+    show(next) {
+      element.hidden = next.length < 2;
+      if (JSON.stringify([...next].sort()) === JSON.stringify([...names].sort())) return;
+      names = [...next];
+      select.replaceChildren(
+        h('option', { value: '' }, 'all arms alike'),
+        ...names.map((name, at) => h('option', { value: String(at) }, visible(name))),
+      );
+    },
+    chosen: () => (select.value === '' ? null : (names[Number(select.value)] ?? null)),
+  };
+}
+
+/** A longer command stands with the method, so that the drawing comes early. */
+const LONG_COMMAND = 260;
+
+function topPart(record: ComparisonRecord): (Node | null)[] {
+  const said = head(record);
+  const verdict = record.verdict;
+  const [apply, again] = [applyCommands(record), reproduceCommand(record)];
+  return [
+    h('p', { class: 'verdict' }, visible(said.sentence)),
+    headline(said.figure),
+    said.isEnded ? adviceLine(verdict?.advice ?? '', apply) : null,
+    commandList([...runCommands(apply), ...(again && again.length <= LONG_COMMAND ? [experiment(again)] : [])]),
+    verdict?.steadiness ? h('p', {}, visible(verdict.steadiness)) : null,
+    verdict?.beside ? h('p', {}, visible(verdict.beside)) : null,
+    said.isEnded && verdict?.condition ? h('p', { class: 'muted' }, visible(verdict.condition)) : null,
+  ];
+}
+
+const runCommands = (apply: readonly Told[]): NamedCommand[] => apply.map((told) => [`Run it ${told.what}`, told.command]);
+const experiment = (command: string): NamedCommand => ['Do the experiment again', command];
+
+/** The advice, unless it is one of the commands that follow. */
+function adviceLine(advice: string, apply: readonly Told[]): HTMLElement | null {
+  if (!advice || apply.some((told) => advice.endsWith(told.command))) return null;
+  return h('p', { class: 'advice-line' }, h('span', { aria: { hidden: 'true' } }, '→ '), visible(advice));
+}
+
+function tables(record: ComparisonRecord, lines: readonly ArmLine[]): HTMLElement {
+  const unit = record.metric?.unit ?? '';
+  const contrasts = contrastTable(lines);
+  return section(
+    'Arms',
+    tableElement({
+      caption: `Medians of ${metricWord(record)} with 95 % intervals by order statistics; least cost first`,
+      columns: [
+        { name: 'Arm' },
+        { name: 'Runs', isNumber: true },
+        { name: 'Median', isNumber: true },
+        { name: '95 % interval', isNumber: true },
+        { name: 'Spread (cv)', isNumber: true },
+        { name: 'Standing' },
+      ],
+      rows: armRows(lines, unit),
+    }),
+    contrasts.rows.length > 0 ? tableElement(contrasts) : null,
+  );
+}
+
+function metricWord(record: ComparisonRecord): string {
+  const name = record.metric?.name ?? 'the metric';
+  return record.metric?.better === 'higher' ? `${name} (higher is better)` : name;
+}
+
+function schedulerPart(lines: readonly ArmLine[]): Node | null {
+  const rows = traceRows(lines);
+  if (rows.length === 0) return null;
+  return section(
+    'What the scheduler did',
+    tableElement({
+      caption: 'One traced run of each arm, after the experiment',
+      columns: [
+        { name: 'Arm' },
+        { name: 'CPU time', isNumber: true },
+        { name: 'Switches', isNumber: true },
+        { name: 'Migrations', isNumber: true },
+        { name: 'Queued', isNumber: true },
+        { name: 'Beside an SMT sibling while a core idled', isNumber: true },
+        { name: 'In words' },
+      ],
+      rows,
+    }),
+  );
+}
+
+const STOPPED: Readonly<Record<string, string>> = {
+  precision: 'every question was answered, or the precision reached',
+  budget: 'the time was over',
+  runs: 'the runs were used up',
+  interrupted: 'it was interrupted',
+  failed: 'a command failed',
+};
+
+function methodPart(record: ComparisonRecord, lines: readonly ArmLine[]): HTMLElement {
+  const { plan } = record;
+  const share = (value: number | null | undefined): string | null =>
+    typeof value === 'number' ? percent(value, value < 0.001 ? 2 : 1) : null;
+  const allowed = String(record.host?.['allowed'] ?? '');
+  const again = reproduceCommand(record);
+  return section(
+    'How it was measured',
+    facts([
+      ['Figure', `${costWord(record)}${record.metric?.unit ? `, in ${record.metric.unit}` : ''}`],
+      ['Design', `${record.stopped ? count(record.blocks ?? 0, 'block') : 'Blocks'} in random order, every arm once in each`],
+      ['Seed', typeof record.seed === 'number' ? String(record.seed) : null],
+      ['Warm-up', typeof plan?.warmup_blocks === 'number' ? `${count(plan.warmup_blocks, 'block')}, not counted` : null],
+      ['False claims', share(plan?.alpha) ? `at most ${share(plan?.alpha)} over all arms and looks (α)` : null],
+      ['Same within', share(plan?.min_effect) ? `±${share(plan?.min_effect)} (δ, the smallest effect of interest)` : null],
+      ['Precision', share(plan?.precision) ? `±${share(plan?.precision)} asked for` : null],
+      [
+        'Limits',
+        [
+          typeof plan?.max_runs === 'number' ? `${plan.max_runs} runs an arm` : '',
+          typeof plan?.budget_s === 'number' ? seconds(plan.budget_s) : '',
+        ]
+          .filter(Boolean)
+          .join(', '),
+      ],
+      ['Blocks count', plan?.score === 'rank' ? 'all alike' : plan?.score ? 'less where they ran under load' : null],
+      ['Screening', plan?.screened_arms ? `${plan.screened_arms} arms entered, the finalists ran on fresh blocks` : null],
+      ['Ended', record.stopped ? (STOPPED[record.stopped] ?? record.stopped) : 'not yet, or cut off'],
+      [
+        'Took',
+        record.stopped && typeof record.elapsed_s === 'number'
+          ? `${quantity(record.elapsed_s, 's', 3)}${record.host?.['simulated'] ? ' of simulated time' : ''}`
+          : null,
+      ],
+      ...hostFacts(record.host),
+      ['pinwise', record.pinwise_version ?? null],
+      ['Tags', (record.tags ?? []).join(', ')],
+    ]),
+    again && again.length > LONG_COMMAND ? commandList([experiment(again)]) : null,
+    placements(lines, allowed),
+  );
+}
+
+function placements(lines: readonly ArmLine[], allowed: string): HTMLElement {
+  return tableElement({
+    caption: 'Where each arm ran',
+    columns: [
+      { name: 'Arm' },
+      { name: 'CPUs' },
+      { name: 'Of those allowed' },
+      { name: 'Cores', isNumber: true },
+      { name: 'LLCs', isNumber: true },
+      { name: 'Nodes', isNumber: true },
+      { name: 'Packages', isNumber: true },
+      { name: 'Memory' },
+      { name: 'Also known as' },
+      { name: 'Command' },
+    ],
+    rows: lines.map(({ name, arm }) => [
+      name,
+      arm.cpus ?? null,
+      arm.cpus ? cpuStrip(arm.cpus, allowed || arm.cpus) : null,
+      arm.placement?.cores ?? null,
+      arm.placement?.llcs ?? null,
+      arm.placement?.numa_nodes ?? null,
+      arm.placement?.packages ?? null,
+      arm.placement?.memory ? `${arm.placement.memory} ${(arm.placement.memory_nodes ?? []).join(',')}` : 'inherited',
+      (arm.same_as ?? []).join(', '),
+      shellWords(arm.command ?? []),
+    ]),
+  });
+}

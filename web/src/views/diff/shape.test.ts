@@ -1,0 +1,45 @@
+// The data of a difference's drawing.
+
+import { expect, test } from 'vitest';
+
+import type { DiffRecord } from './record';
+import { changeText, figureRows, ratioRows, ratioSummary } from './shape';
+
+const DIFF: DiffRecord = {
+  schema: 'pinwise.diff/1',
+  figures: [
+    {
+      name: 'x',
+      unit: 's',
+      a: 0.5,
+      a_low: 0.4,
+      a_high: 0.6,
+      b: 0.25,
+      b_low: null,
+      b_high: null,
+      ratio: 0.5,
+      low: 0.4,
+      high: 0.6,
+      verdict: 'lower',
+    },
+    { name: 'y', unit: 's', a: 1, b: 1.1, ratio: 1.1, low: null, high: 2, verdict: 'cannot_tell' },
+    { name: 'gone', unit: 's', a: 1, b: null, ratio: null, verdict: 'cannot_tell' },
+    { name: 'zero', unit: '', a: 1, b: 0, ratio: 0, verdict: 'lower' },
+  ],
+};
+
+test('only ratios that stand on a logarithmic axis are drawn, only whole intervals', () => {
+  expect(ratioRows(DIFF)).toEqual([
+    { name: 'x', ratio: 0.5, low: 0.4, high: 0.6, verdict: 'lower' },
+    { name: 'y', ratio: 1.1, low: null, high: null, verdict: 'cannot_tell' },
+  ]);
+  expect(ratioSummary(ratioRows(DIFF))).toBe('B over A, of 2 figures: 1 lower, 1 cannot be told.');
+});
+
+test('every figure stands in the table, unknown ones as nothing', () => {
+  const rows = figureRows(DIFF);
+  expect(rows[0]).toEqual(['x', '500.0 ms (400.0 ms to 600.0 ms)', '250.0 ms', '−50.0 % (−60.0 % to −40.0 %)', 'lower']);
+  expect(rows[2]).toEqual(['gone', '1.000 s', null, null, 'cannot be told']);
+  expect(changeText({ ratio: null })).toBeNull();
+  expect(figureRows({ schema: '' })).toEqual([]);
+});

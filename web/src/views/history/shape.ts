@@ -1,0 +1,132 @@
+// The history's filters in the address, the kinds of records in words, and a
+// question's figures over time with the machine's changes.
+
+import type { Entry, Figure, Filter } from '../../source';
+
+/** Records asked for at a time. */
+export const AT_A_TIME = 100;
+
+const WORDS = ['host', 'schema', 'tag', 'subject', 'text'] as const;
+
+/** The filter that an address holds. */
+export function filterOf(query: URLSearchParams): Filter {
+  const filter: Filter = {};
+  for (const word of WORDS) {
+    const value = query.get(word);
+    if (value) filter[word] = value;
+  }
+  return filter;
+}
+
+/** The address that holds a filter. */
+export function addressOf(filter: Filter): string {
+  const query = new URLSearchParams();
+  for (const word of WORDS) {
+    const value = filter[word];
+    if (value) query.set(word, value);
+  }
+  const text = query.toString();
+  return text ? `#/history?${text}` : '#/history';
+}
+
+const KINDS: Readonly<Record<string, string>> = { topology: 'machine', 'profile-diff': 'difference of profiles' };
+
+/** "pinwise.trace/1" in words: "trace". */
+export function kindWords(schema: string): string {
+  const name = schema.replace(/^pinwise\./, '').replace(/\/\d+$/, '');
+  return KINDS[name] ?? name.replaceAll('-', ' ');
+}
+
+/** A point of a plot over time. */
+export interface Point {
+  entry: Entry;
+  /** Milliseconds since 1970. */
+  time: number;
+  figure: Figure;
+}
+
+/** A machine that was not what it had been. */
+export interface Change {
+  host: string;
+  time: number;
+  words: string;
+}
+
+export interface OverTime {
+  /** Figures that the records have, most frequent first. */
+  figures: string[];
+  hosts: { host: string; points: Point[] }[];
+  changes: Change[];
+}
+
+const timeOf = (entry: Entry): number => Date.parse(entry.time);
+
+/** A figure's values per host, oldest first, and where the machine changed. */
+export function overTime(entries: readonly Entry[], wanted: string | null): OverTime {
+  const dated = entries.filter((entry) => Number.isFinite(timeOf(entry))).sort((a, b) => timeOf(a) - timeOf(b));
+  const counted = new Map<string, number>();
+  for (const entry of dated) for (const figure of entry.figures) counted.set(figure.name, (counted.get(figure.name) ?? 0) + 1);
+  const figures = [...counted].sort((a, b) => b[1] - a[1]).map(([name]) => name);
+  const name = wanted !== null && counted.has(wanted) ? wanted : figures[0];
+  const hosts = new Map<string, Point[]>();
+  for (const entry of dated) {
+    const figure = entry.figures.find((f) => f.name === name);
+    if (!figure || typeof figure.value !== 'number') continue;
+    hosts.set(entry.host, [...(hosts.get(entry.host) ?? []), { entry, time: timeOf(entry), figure }]);
+  }
+  return { figures, hosts: [...hosts].map(([host, points]) => ({ host, points })), changes: machineChanges(dated) };
+}
+
+/** Where a host's machine differs from its record before; what is not told is no change. */
+export function machineChanges(oldestFirst: readonly Entry[]): Change[] {
+  const last = new Map<string, string>();
+  const changes: Change[] = [];
+  for (const entry of oldestFirst) {
+    if (entry.machine === null) continue;
+    const before = last.get(entry.host);
+    if (before !== undefined && before !== entry.machine) {
+      changes.push({ host: entry.host, time: timeOf(entry), words: changeWords(before, entry.machine) });
+    }
+    last.set(entry.host, entry.machine);
+  }
+  return changes;
+}
+
+const PARTS = [['shape ', 'shape'], ['kernel ', 'kernel'], ['microcode ', 'microcode'], ['on ', 'hypervisor']] as const;
+
+/** "EPYC, shape ab, kernel 6.1" taken apart; what has no prefix is the CPU's model. */
+export function machineParts(machine: string): Map<string, string> {
+  const parts = new Map<string, string>();
+  const model: string[] = [];
+  for (const piece of machine.split(', ')) {
+    const known = PARTS.find(([prefix]) => piece.startsWith(prefix));
+    if (known) parts.set(known[1], piece.slice(known[0].length));
+    else model.push(piece);
+  }
+  if (model.length > 0) parts.set('CPU', model.join(', '));
+  return parts;
+}
+
+/** What changed from one machine to another: "kernel 6.1 → 6.2". */
+export function changeWords(before: string, after: string): string {
+  const [a, b] = [machineParts(before), machineParts(after)];
+  const names = ['CPU', ...PARTS.map(([, name]) => name)];
+  return names
+    .filter((name) => a.get(name) !== b.get(name))
+    .map((name) => `${name} ${a.get(name) ?? 'not told'} → ${b.get(name) ?? 'not told'}`)
+    .join(', ');
+}
+
+/** Questions that several of the records ask, most frequent first. */
+export function subjectsOf(entries: readonly Entry[]): string[] {
+  const counted = new Map<string, number>();
+  for (const entry of entries) {
+    if (entry.subject !== null && entry.figures.length > 0) counted.set(entry.subject, (counted.get(entry.subject) ?? 0) + 1);
+  }
+  return [...counted].filter(([, times]) => times > 1).sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0])).map(([subject]) => subject);
+}
+
+/** Two chosen records, the older first. */
+export function oldestFirst(a: Entry, b: Entry): [Entry, Entry] {
+  return a.time <= b.time ? [a, b] : [b, a];
+}

@@ -1,0 +1,21 @@
+// Any record as its fields: for records that have no drawing of their own.
+
+import { h, visible } from '../../dom';
+import type { AnyRecord } from '../../source';
+import type { View } from '../../view';
+import { copyButton, section } from '../../words';
+
+/** Characters shown at most; the rest is in the copy. */
+const MOST_SHOWN = 100_000;
+
+export function plainView(record: AnyRecord): View {
+  const text = JSON.stringify(record, null, 2);
+  const cut = text.length > MOST_SHOWN ? '\n… (cut here; the copy has all of it)' : '';
+  const element = h(
+    'article',
+    {},
+    h('p', {}, 'This kind of record has no drawing; these are its fields.'),
+    section('Fields', copyButton(text, 'the record'), h('pre', { tabIndex: 0 }, visible(text.slice(0, MOST_SHOWN)) + cut)),
+  );
+  return { element, dispose: () => undefined };
+}

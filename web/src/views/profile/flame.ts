@@ -1,0 +1,210 @@
+// A flame graph on a canvas: callers above, what they called below, as wide as
+// their time. A click or Enter goes into a call.
+
+import { h, visible } from '../../dom';
+import { count, percent } from '../../format';
+import type { Theme } from '../../theme';
+import { onTheme, theme } from '../../theme';
+import type { Part } from '../../view';
+import { inkOn } from '../trace/raster';
+import type { Box, Flame } from './shape';
+import { boxes, fileName, KIND_WORDS, search } from './shape';
+
+const ROW = 19;
+/** Narrower calls are not drawn, CSS pixels. */
+const NARROWEST = 1;
+
+interface State {
+  focus: number;
+  cursor: number;
+  found: Set<number>;
+  boxes: Box[];
+}
+
+interface Handle {
+  tree: Flame;
+  state: State;
+  canvas: HTMLCanvasElement;
+  refresh(): void;
+}
+
+/** Colours by kind, light and dark; words tell them apart, too. */
+function colourOf(kind: string, colours: Theme): string {
+  const light: Record<string, string> = { user: '#9ccbea', kernel: '#d9a7c7', pause: '#f0a30a', left_out: '#dcdfe4', all: '#e8eaee', flat: '#e4e6e8', up: '#ee8336', down: '#5799cf' };
+  const dark: Record<string, string> = { user: '#2f6f9f', kernel: '#8a4f78', pause: '#e69f00', left_out: '#4a5058', all: '#3a4048', flat: '#3a4048', up: '#d5702a', down: '#3b82bd' };
+  return (colours.isDark ? dark : light)[kind] ?? (colours.isDark ? dark : light)['left_out']!;
+}
+
+/** A sign before the name where colours say more and less. */
+const SIGNS: Readonly<Record<string, string>> = { up: '+ ', down: '− ', pause: '‖ ' };
+
+export function flameGraph(tree: Flame, name: string, summary: string): Part {
+  const canvas = h('canvas', { tabIndex: 0, role: 'img', aria: { label: `${name}. ${summary}` } });
+  const box = h('div', { class: 'flames', role: 'region', aria: { label: `Calls of the ${name.toLowerCase()}` } }, canvas);
+  const place = h('p', { class: 'place', role: 'status', aria: { live: 'polite' } });
+  const state: State = { focus: 0, cursor: 0, found: new Set(), boxes: [] };
+  let request = 0;
+  const draw = (): void => {
+    cancelAnimationFrame(request);
+    request = requestAnimationFrame(() => paint(handle));
+  };
+  const refresh = (): void => {
+    place.textContent = visible(words(tree, state));
+    draw();
+  };
+  const handle: Handle = { tree, state, canvas, refresh };
+  const stop = onTheme(draw);
+  const size = new ResizeObserver(draw);
+  size.observe(box);
+  listen(handle);
+  refresh();
+  const element = h('figure', { class: 'chart', data: { chart: name } },
+    h('figcaption', {}, h('strong', {}, name), ' ', h('span', { class: 'muted' }, summary)),
+    tools(handle), box, place, key(tree),
+    h('p', { class: 'muted' }, 'Arrows go from call to call, Enter goes into one, Escape or Home back to all.'));
+  return {
+    element,
+    dispose() {
+      cancelAnimationFrame(request);
+      stop();
+      size.disconnect();
+    },
+  };
+}
+
+function words(tree: Flame, state: State): string {
+  const frame = tree.frames[state.cursor]!;
+  const where = frame.module ? ` in ${fileName(frame.module)}` : '';
+  if (frame.kind === 'all' || state.cursor === 0) return `All calls: ${frame.words}.`;
+  return `${visible(frame.name)}${visible(where)} (${KIND_WORDS[frame.kind] ?? frame.kind}): ${frame.words}.`;
+}
+
+function tools({ tree, state, refresh }: Handle): HTMLElement {
+  const input = h('input', { type: 'search', aria: { label: 'Search calls' }, placeholder: 'Search calls' });
+  const told = h('span', { class: 'status', role: 'status' });
+  input.addEventListener('input', () => {
+    const { found, share } = search(tree, input.value);
+    state.found = found;
+    told.textContent = input.value.trim() ? `${count(found.size, 'call')}, ${percent(share)} of all time` : '';
+    refresh();
+  });
+  const back = h('button', { type: 'button', onclick: () => { state.focus = 0; state.cursor = 0; refresh(); } }, 'All calls');
+  return h('div', { class: 'tools' }, input, back, told);
+}
+
+function key(tree: Flame): HTMLElement {
+  const kinds = [...new Set(tree.frames.slice(1).map((frame) => frame.kind))].sort();
+  const names: Readonly<Record<string, string>> = {
+    user: 'Blue: the program', kernel: 'Purple: the kernel', pause: 'Orange, ‖: waiting in a spin hint', left_out: 'Grey: left out',
+    up: 'Vermilion, +: more than before', down: 'Blue, −: less than before', flat: 'Grey: may be chance, or too small to speak of',
+  };
+  return h('ul', { class: 'key' }, ...kinds.map((kind) => h('li', {}, `${names[kind] ?? kind}.`)));
+}
+
+function paint({ tree, state, canvas }: Handle): void {
+  const width = canvas.clientWidth;
+  const context = canvas.getContext('2d');
+  if (!context || width === 0) return;
+  const colours = theme();
+  const ratio = Math.min(2, window.devicePixelRatio || 1);
+  state.boxes = boxes(tree, state.focus, NARROWEST / width);
+  const rows = 1 + state.boxes.reduce((most, box) => Math.max(most, box.row), 0);
+  canvas.style.height = `${rows * ROW}px`;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(rows * ROW * ratio);
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.font = '12px system-ui, sans-serif';
+  context.textBaseline = 'middle';
+  for (const box of state.boxes) paintBox(context, { tree, state, colours, width }, box);
+}
+
+function paintBox(context: CanvasRenderingContext2D, about: { tree: Flame; state: State; colours: Theme; width: number }, box: Box): void {
+  const { tree, state, colours, width } = about;
+  const frame = tree.frames[box.frame]!;
+  const [x, y, wide] = [box.left * width, box.row * ROW, Math.max(1, box.width * width - 1)];
+  const fill = colourOf(frame.kind, colours);
+  const isDim = state.found.size > 0 && !state.found.has(box.frame);
+  context.globalAlpha = isDim ? 0.35 : 1;
+  context.fillStyle = fill;
+  context.fillRect(x, y, wide, ROW - 1);
+  context.globalAlpha = 1;
+  if (box.frame === state.cursor || state.found.has(box.frame)) {
+    context.strokeStyle = colours.text;
+    context.lineWidth = box.frame === state.cursor ? 2 : 1;
+    context.strokeRect(x + 1, y + 1, Math.max(1, wide - 2), ROW - 3);
+  }
+  if (wide < 26) return;
+  const text = (SIGNS[frame.kind] ?? '') + visible(frame.name);
+  const room = Math.floor((wide - 8) / 6.2);
+  context.fillStyle = isDim ? colours.text : inkOn(fill);
+  context.save();
+  context.beginPath();
+  context.rect(x, y, wide - 3, ROW);
+  context.clip();
+  context.fillText(text.length > room ? `${text.slice(0, Math.max(1, room - 1))}…` : text, x + 4, y + ROW / 2);
+  context.restore();
+}
+
+function listen(handle: Handle): void {
+  const { canvas, state, refresh } = handle;
+  const at = (event: MouseEvent): number | null => {
+    const place = canvas.getBoundingClientRect();
+    const row = Math.floor((event.clientY - place.top) / ROW);
+    const share = (event.clientX - place.left) / Math.max(1, place.width);
+    const box = state.boxes.find((told) => told.row === row && share >= told.left && share < told.left + told.width);
+    return box ? box.frame : null;
+  };
+  canvas.addEventListener('pointermove', (event) => {
+    const frame = at(event);
+    if (frame === null || frame === state.cursor) return;
+    state.cursor = frame;
+    refresh();
+  });
+  canvas.addEventListener('click', (event) => {
+    const frame = at(event);
+    if (frame === null) return;
+    state.focus = frame;
+    state.cursor = frame;
+    refresh();
+  });
+  canvas.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !press(handle, event.key)) return;
+    event.preventDefault();
+    refresh();
+  });
+}
+
+function press({ tree, state }: Handle, pressed: string): boolean {
+  const frame = tree.frames[state.cursor]!;
+  const widest = (children: readonly number[]): number => children.reduce((most, child) => (tree.frames[child]!.time > tree.frames[most]!.time ? child : most), children[0]!);
+  const beside = (by: number): void => {
+    const siblings = frame.parent < 0 ? [0] : tree.frames[frame.parent]!.children;
+    const next = siblings[siblings.indexOf(state.cursor) + by];
+    if (next !== undefined) state.cursor = next;
+  };
+  const acts: Record<string, () => void> = {
+    ArrowUp: () => (state.cursor = Math.max(0, frame.parent)),
+    ArrowDown: () => {
+      if (frame.children.length > 0) state.cursor = widest(frame.children);
+    },
+    ArrowLeft: () => beside(-1),
+    ArrowRight: () => beside(1),
+    Enter: () => (state.focus = state.cursor),
+    Escape: () => (state.focus = 0),
+    Home: () => {
+      state.focus = 0;
+      state.cursor = 0;
+    },
+  };
+  const act = acts[pressed];
+  if (!act) return false;
+  act();
+  if (!isWithin(tree, state.cursor, state.focus) && !isWithin(tree, state.focus, state.cursor)) state.focus = tree.frames[state.cursor]!.parent;
+  return true;
+}
+
+/** Is a frame called, over whatever others, from another? */
+function isWithin(tree: Flame, frame: number, caller: number): boolean {
+  for (let at = frame; at >= 0; at = tree.frames[at]!.parent) if (at === caller) return true;
+  return false;
+}

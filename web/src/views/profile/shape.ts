@@ -1,0 +1,232 @@
+// Profiles as trees that can be drawn, and as tables.
+
+import { count, digits, percent, seconds, wholeNumber } from '../../format';
+import type { Table } from '../../table';
+import type { Change, ProfileDiff, ProfileRecord, Spot } from './record';
+
+/** A call in a flame graph. */
+export interface Frame {
+  name: string;
+  module: string;
+  /** "user", "kernel", "pause", "left_out", "all"; in a difference "up", "down", "flat". */
+  kind: string;
+  parent: number;
+  children: number[];
+  /** Itself and what it called, seconds. */
+  time: number;
+  depth: number;
+  /** Figures in words. */
+  words: string;
+}
+
+/** A tree of calls; the first frame holds all others. */
+export interface Flame {
+  frames: Frame[];
+  deepest: number;
+}
+
+export const KIND_WORDS: Readonly<Record<string, string>> = {
+  user: 'the program',
+  kernel: 'the kernel',
+  pause: 'waiting in a spin hint',
+  left_out: 'left out',
+  all: 'all',
+  up: 'more than before',
+  down: 'less than before',
+  flat: 'no change to speak of',
+};
+
+/** Changes below this share of all time are none to the eye. */
+const FLAT = 0.005;
+
+interface Call {
+  name: string;
+  module: string;
+  kind: string;
+  parent: number;
+  time: number;
+  words: string;
+}
+
+/** Puts calls, callers before callees, below one frame; what leads nowhere is left out. */
+function flame(calls: readonly Call[], all: Omit<Call, 'parent'>): Flame {
+  const frames: Frame[] = [{ ...all, parent: -1, children: [], depth: 0 }];
+  let deepest = 0;
+  calls.forEach((call, at) => {
+    const parent = call.parent < at ? call.parent + 1 : 0;
+    const depth = frames[parent]!.depth + 1;
+    deepest = Math.max(deepest, depth);
+    frames.push({ ...call, parent, children: [], depth });
+    frames[parent]!.children.push(at + 1);
+  });
+  for (const frame of frames) frame.children.sort((a, b) => frames[a]!.name.localeCompare(frames[b]!.name, 'en') || a - b);
+  return { frames, deepest };
+}
+
+/** The flame graph of a profile: time of callees is part of their callers'. */
+export function flameOf(record: ProfileRecord): Flame | null {
+  const calls = record.calls;
+  if (!calls || calls.nodes.length === 0) return null;
+  const times = calls.nodes.map((node) => node.cpu_s);
+  for (let at = calls.nodes.length - 1; at >= 0; at -= 1) {
+    const parent = calls.nodes[at]!.parent ?? -1;
+    if (parent >= 0 && parent < at) times[parent]! += times[at]!;
+  }
+  const whole = calls.nodes.reduce((sum, node) => sum + node.cpu_s, 0);
+  const share = (time: number): string => `${seconds(time)}, ${percent(time / whole)} of all`;
+  const list = calls.nodes.map((node, at): Call => {
+    const called = calls.functions[node.function] ?? { name: '?', kind: 'left_out' };
+    const own = node.cpu_s > 0 && node.cpu_s < times[at]! ? `, ${seconds(node.cpu_s)} in its own code` : '';
+    return { name: called.name, module: called.module ?? '', kind: called.kind, parent: node.parent ?? -1, time: times[at]!, words: share(times[at]!) + own };
+  });
+  return flame(list, { name: 'all', module: '', kind: 'all', time: whole, words: share(whole) });
+}
+
+/** The flame graph of a difference: as wide as the longer side, coloured by the change. */
+export function flameOfDiff(diff: ProfileDiff): Flame | null {
+  const calls = diff.calls ?? [];
+  if (calls.length === 0) return null;
+  const whole = Math.max(diff.total.before_s, diff.total.after_s, 1e-12);
+  const widths = calls.map((call) => Math.max(call.total.before_s, call.total.after_s));
+  // Callees together can be wider than their caller, whose sides are summed apart.
+  const inside = new Array<number>(calls.length).fill(0);
+  for (let at = calls.length - 1; at >= 0; at -= 1) {
+    widths[at] = Math.max(widths[at]!, inside[at]!);
+    const parent = calls[at]!.parent ?? -1;
+    if (parent >= 0 && parent < at) inside[parent]! += widths[at]!;
+  }
+  const list = calls.map((call, at): Call => ({
+    name: call.name,
+    module: call.module ?? '',
+    kind: kindOfChange(call.total, whole),
+    parent: call.parent ?? -1,
+    time: widths[at]!,
+    words: changeWords(call.total, diff.unit),
+  }));
+  const roots = list.reduce((sum, call) => sum + (call.parent < 0 ? call.time : 0), 0);
+  return flame(list, { name: 'all', module: '', kind: kindOfChange(diff.total, whole), time: Math.max(whole, roots), words: changeWords(diff.total, diff.unit) });
+}
+
+function kindOfChange(change: Change | undefined, whole: number): string {
+  if (!change || change.is_noise || Math.abs(change.delta_s) < FLAT * whole) return 'flat';
+  return change.delta_s > 0 ? 'up' : 'down';
+}
+
+/** A signed time: "+12.3 ms". */
+export function signed(time: number): string {
+  return `${time < 0 ? '−' : '+'}${seconds(Math.abs(time))}`;
+}
+
+export function changeWords(change: Change | undefined, unit: string): string {
+  if (!change) return 'not told';
+  const chance = change.is_noise ? ', which may be chance' : '';
+  return `${signed(change.delta_s)} per ${unit} (${signed(change.low_s)} to ${signed(change.high_s)})${chance}; ${seconds(change.before_s)} before, ${seconds(change.after_s)} after`;
+}
+
+/** Where a frame is drawn: shares of the width, seen from the frame that fills it. */
+export interface Box {
+  frame: number;
+  left: number;
+  width: number;
+  row: number;
+}
+
+/** Boxes of a frame, its callers above and all that it called below; narrower ones than `narrowest` are left out. */
+export function boxes(tree: Flame, focus: number, narrowest: number): Box[] {
+  const told: Box[] = [];
+  for (let at = tree.frames[focus]!.parent; at >= 0; at = tree.frames[at]!.parent) told.push({ frame: at, left: 0, width: 1, row: tree.frames[at]!.depth });
+  told.reverse();
+  const whole = Math.max(tree.frames[focus]!.time, 1e-18);
+  const open: Box[] = [{ frame: focus, left: 0, width: 1, row: tree.frames[focus]!.depth }];
+  for (let box = open.pop(); box; box = open.pop()) {
+    told.push(box);
+    const frame = tree.frames[box.frame]!;
+    let { left } = box;
+    for (const child of frame.children) {
+      const width = tree.frames[child]!.time / whole;
+      if (width >= narrowest) open.push({ frame: child, left, width, row: box.row + 1 });
+      left += width;
+    }
+  }
+  return told;
+}
+
+/** Frames whose name or module has the text, and the share of time in them; calls below a match count once. */
+export function search(tree: Flame, text: string): { found: Set<number>; share: number } {
+  const words = text.trim().toLowerCase();
+  const found = new Set<number>();
+  if (!words) return { found, share: 0 };
+  const isBelow = new Array<boolean>(tree.frames.length).fill(false);
+  let time = 0;
+  tree.frames.forEach((frame, at) => {
+    const isMatch = at > 0 && `${frame.name} ${frame.module}`.toLowerCase().includes(words);
+    const wasBelow = frame.parent >= 0 && isBelow[frame.parent]!;
+    if (isMatch) found.add(at);
+    if (isMatch && !wasBelow) time += frame.time;
+    isBelow[at] = isMatch || wasBelow;
+  });
+  return { found, share: time / Math.max(tree.frames[0]!.time, 1e-18) };
+}
+
+/** File name of a path. */
+export function fileName(path: string | null | undefined): string {
+  return path ? path.slice(path.lastIndexOf('/') + 1) : '–';
+}
+
+export function functionTable(record: ProfileRecord, most: number): Table | null {
+  const functions = record.functions ?? [];
+  if (functions.length === 0) return null;
+  const whole = Math.max(record.total?.cpu_s ?? 0, 1e-12);
+  const left = record.functions_left_out;
+  const more = functions.length > most ? `; the first ${most} of ${functions.length}` : '';
+  const beyond = left?.count ? `; ${count(left.count, 'function')} with ${seconds(left.own.cpu_s)} are not in the record` : '';
+  return {
+    caption: `Functions, the longest own time first${more}${beyond}`,
+    columns: [{ name: 'Function' }, ...['Own', '± (1 s.e.)', 'Own share', 'With what it called', 'In spin hints', 'Samples'].map((name) => ({ name, isNumber: true })), { name: 'Module' }, { name: 'Where' }],
+    rows: functions.slice(0, most).map((row) => [
+      row.name, seconds(row.own.cpu_s), seconds(row.own_error_s), percent(row.own.cpu_s / whole), seconds(row.total.cpu_s),
+      seconds(row.waits.cpu_s), wholeNumber(row.own.samples), fileName(row.module), KIND_WORDS[row.kind] ?? row.kind,
+    ]),
+  };
+}
+
+export function threadTable(record: ProfileRecord): Table | null {
+  const threads = record.threads ?? [];
+  if (threads.length === 0) return null;
+  return {
+    caption: 'Threads, the busiest first',
+    columns: [{ name: 'Thread' }, ...['Sampled', 'In spin hints', 'CPU time by the kernel', 'Samples'].map((name) => ({ name, isNumber: true }))],
+    rows: threads.map((row) => [
+      row.threads > 1 ? `${row.name} (${row.threads})` : `${row.name} ${row.thread ?? ''}`.trim(),
+      seconds(row.sampled.cpu_s), seconds(row.waits.cpu_s), seconds(row.cpu_s), wholeNumber(row.sampled.samples),
+    ]),
+  };
+}
+
+/** Where an instruction is, in words. */
+export function spotName(spot: Spot): string {
+  const offset = spot.offset === null || spot.offset === undefined ? '' : ` + 0x${spot.offset.toString(16)}`;
+  return `${spot.function}${offset}${spot.source ? ` (${spot.source})` : ''}`;
+}
+
+export function changeTable(diff: ProfileDiff, most: number): Table | null {
+  const functions = diff.functions ?? [];
+  if (functions.length === 0) return null;
+  const seen: Readonly<Record<string, string>> = { came: 'new', gone: 'gone', both: '' };
+  const left = Math.max(0, functions.length - most) + (diff.functions_left_out ?? 0);
+  return {
+    caption: `Change of own CPU time per ${diff.unit}, the largest first${left ? `; ${count(left, 'function')} not shown` : ''}`,
+    columns: [{ name: 'Function' }, ...['Change', '95 % interval', 'Before', 'After', 'In spin hints'].map((name) => ({ name, isNumber: true })), { name: 'Sure?' }, { name: 'Module' }],
+    rows: functions.slice(0, most).map((row) => [
+      `${row.name}${seen[row.seen] ? ` (${seen[row.seen]})` : ''}`, signed(row.own.delta_s), `${signed(row.own.low_s)} to ${signed(row.own.high_s)}`,
+      seconds(row.own.before_s), seconds(row.own.after_s), signed(row.waits.delta_s), row.own.is_noise ? 'may be chance' : 'yes', fileName(row.module),
+    ]),
+  };
+}
+
+/** More PAUSEs, or longer ones, as a sentence; null where that is not known. */
+export function pausingWords(diff: ProfileDiff): string | null {
+  const told = diff.pausing;
+  if (!told) return null;
+  return `Of the change of waiting in spin hints, ${signed(told.by_more_s)} per ${diff.unit} comes from ${told.after_pauses >= told.before_pauses ? 'more' : 'fewer'} PAUSEs (${digits(told.before_pauses)} before, ${digits(told.after_pauses)} after) and ${signed(told.by_longer_s)} from ${told.by_longer_s >= 0 ? 'longer' : 'shorter'} ones.`;
+}

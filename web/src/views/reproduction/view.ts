@@ -1,0 +1,79 @@
+// Field reports: what was claimed, and what came out.
+
+import { h, visible } from '../../dom';
+import { seconds } from '../../format';
+import { sortableTable } from '../../sortable';
+import type { AnyRecord } from '../../source';
+import type { Page, View } from '../../view';
+import { stack } from '../../view';
+import { facts, section } from '../../words';
+import type { FieldReport, ReproductionRecord } from './record';
+import { claimRows, sentence, VERDICTS } from './shape';
+
+/** Draws a `pinwise.reproduction/1`. */
+export function reproductionView(record: AnyRecord, _page: Page): View {
+  const reproduction = record as unknown as ReproductionRecord;
+  return stack('article', '', [
+    h('p', { class: 'verdict' }, visible(sentence(reproduction))),
+    reproduction.interrupted ? h('p', {}, 'Interrupted: what was finished is shown.') : null,
+    h(
+      'p',
+      { class: 'muted' },
+      Object.entries(VERDICTS)
+        .map(([, v]) => `${v.mark} ${v.word}: ${v.meaning}`)
+        .join('; '),
+    ),
+    claims(reproduction),
+    ...(reproduction.reports ?? []).map(reportPart),
+    section(
+      'How it was done',
+      facts([
+        ['Where', reproduction.simulated ? "on the reports' machines, simulated" : 'on this machine'],
+        ['Host', reproduction.host ?? null],
+        ['Seed', typeof reproduction.seed === 'number' ? String(reproduction.seed) : null],
+        [
+          'Took',
+          typeof reproduction.elapsed_s === 'number' && reproduction.elapsed_s > 0 ? seconds(reproduction.elapsed_s) : null,
+        ],
+        ['pinwise', reproduction.pinwise_version ?? null],
+      ]),
+    ),
+  ]);
+}
+
+/** All claims in one table: words narrow it to a report, an experiment or a verdict. */
+function claims(record: ReproductionRecord): HTMLElement {
+  return section(
+    'Claims',
+    sortableTable({
+      caption: 'What was reported, and what came out',
+      columns: [
+        { name: 'Claim' },
+        { name: 'Reported' },
+        { name: 'Came out' },
+        { name: 'Verdict' },
+        { name: 'Why' },
+        { name: 'Experiment' },
+        { name: 'Report' },
+      ],
+      rows: claimRows(record).map((row) => row.map((text) => ({ text }))),
+    }).element,
+  );
+}
+
+function reportPart(report: FieldReport): HTMLElement {
+  const assumed = report.assumed ?? [];
+  return section(
+    visible(report.name ?? ''),
+    h('p', { class: 'muted' }, visible(report.machine ?? '')),
+    h('ul', {}, ...(report.experiments ?? []).map((e) => h('li', {}, visible(`${e.name ?? ''}: ${e.question ?? ''}`)))),
+    assumed.length > 0
+      ? h(
+          'details',
+          {},
+          h('summary', {}, `Assumed, not in the report: ${assumed.length}`),
+          h('ul', {}, ...assumed.map((a) => h('li', {}, visible(a)))),
+        )
+      : null,
+  );
+}

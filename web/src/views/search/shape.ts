@@ -1,0 +1,226 @@
+// What a search's drawings show, worked out of the record.
+
+import { change, count, percent, quantity } from '../../format';
+import type { Headline, NamedCommand } from '../../headline';
+import { finite, positive } from '../../numbers';
+import type { Cell } from '../../sortable';
+import { shellWords } from '../../words';
+import type { SearchArm, SearchRecord } from './record';
+
+/** What stands against what: a prediction with its 90 % interval, and what came. */
+export interface Against {
+  arm: string;
+  predicted: number;
+  low: number | null;
+  high: number | null;
+  came: number;
+}
+
+export interface Checks {
+  /** Foretold before an arm's first run, and what that run measured. */
+  foretold: Against[];
+  /** Expected of arms that never ran, and their truth on a simulated machine. */
+  unseen: Against[];
+}
+
+/** Predictions that can be held against something that they had not seen. */
+export function checks(record: SearchRecord): Checks {
+  const found: Checks = { foretold: [], unseen: [] };
+  const ends = (low: unknown, high: unknown): Pick<Against, 'low' | 'high'> =>
+    positive(low) && positive(high) ? { low, high } : { low: null, high: null };
+  for (const p of record.predictions ?? []) {
+    const before = p.foretold;
+    if (positive(before?.predicted) && positive(before.measured)) {
+      found.foretold.push({ arm: p.arm, predicted: before.predicted, ...ends(before.low, before.high), came: before.measured });
+    } else if ((p.runs ?? 0) === 0 && positive(p.predicted) && positive(p.truth)) {
+      found.unseen.push({ arm: p.arm, predicted: p.predicted, ...ends(p.low, p.high), came: p.truth });
+    }
+  }
+  return found;
+}
+
+/** How many of these lie in their intervals; null where none has one. */
+export function covered(points: readonly Against[]): { inside: number; of: number } | null {
+  const known = points.filter((p) => p.low !== null && p.high !== null);
+  return known.length === 0
+    ? null
+    : { inside: known.filter((p) => p.came >= p.low! && p.came <= p.high!).length, of: known.length };
+}
+
+export function checksSummary(found: Checks): string {
+  const told = (points: readonly Against[], what: string): string => {
+    const hit = covered(points);
+    return hit ? `${hit.inside} of ${hit.of} ${what} lie in their 90 % intervals.` : '';
+  };
+  return [told(found.foretold, 'first runs'), told(found.unseen, 'true costs of arms that never ran')].filter(Boolean).join(' ');
+}
+
+/** The confirmation's ratio, in large. */
+export function figure(record: SearchRecord): Headline | null {
+  const c = record.confirmation;
+  if (!finite(c?.ratio)) return null;
+  const known = finite(c.low) && finite(c.high);
+  return {
+    text: change(c.ratio),
+    interval: known ? `${change(c.low)} to ${change(c.high)}` : 'no interval: too few pairs',
+    of: `cost of ${c.arm ?? 'the best'} against os-default in ${count(c.pairs ?? 0, 'fresh pair')}`,
+    confidence: known && finite(c.confidence) ? `${percent(c.confidence, 0)} confidence, whenever one looks` : '',
+  };
+}
+
+/** How an arm is run; with its threads where the command takes them. */
+export function runCommands(record: SearchRecord, name: string | null | undefined, what: string): NamedCommand[] {
+  const arm = (record.arms ?? []).find((a) => a.name === name);
+  if (!arm || !record.command?.length || arm.placement === undefined || arm.placement === 'os-default') return [];
+  const command = shellWords(
+    record.command.map((word) => (arm.threads ? word.replaceAll('{threads}', String(arm.threads)) : word)),
+  );
+  const threads = record.plan?.sets_threads && arm.threads ? `, ${arm.threads} threads` : '';
+  return [
+    [`${what} with pinwise${threads}`, `pinwise run --place ${shellWords([arm.placement])} -- ${command}`],
+    ...(arm.cpus ? [[`${what} with taskset${threads}`, `taskset -c ${arm.cpus} ${command}`] as const] : []),
+  ];
+}
+
+const share = (value: number): string => `${Number((value * 100).toPrecision(6))}%`;
+
+/** The command of the whole search; null where it had surroundings that the record tells elsewhere. */
+export function searchAgain(record: SearchRecord): string | null {
+  const { plan, command, metric } = record;
+  const told = Object.values(record.workload ?? {}).some(
+    (value) => value !== null && !(Array.isArray(value) && value.length === 0),
+  );
+  if (told || !plan || !command?.length || plan.any_status || (plan.output ?? 'discard') !== 'discard') return null;
+  const spec = record.host?.['machine_spec'];
+  const words = ['pinwise', ...(typeof spec === 'string' && spec !== 'local' ? ['--machine', spec] : []), 'search'];
+  if (plan.threads?.length) words.push('--threads', plan.threads.join(','));
+  if (metric?.name && metric.name !== 'wall') words.push('--metric', metric.name);
+  if (finite(plan.within) && plan.within !== 0.01) words.push('--within', share(plan.within));
+  if (finite(plan.least_within) && plan.least_within !== 0.05) words.push('--least-within', share(plan.least_within));
+  if (finite(plan.budget_s)) words.push('--budget', `${plan.budget_s}s`);
+  if (finite(plan.max_runs)) words.push(finite(plan.budget_s) ? '--max-runs' : '--budget', String(plan.max_runs));
+  if (finite(plan.confirmation_pairs)) words.push('--confirm', String(plan.confirmation_pairs));
+  if (finite(record.seed)) words.push('--seed', String(record.seed));
+  return shellWords([...words, '--', ...command]);
+}
+
+export const CANDIDATE_COLUMNS = [
+  { name: 'Placement' },
+  { name: 'Threads', isNumber: true },
+  { name: 'CPUs', isNumber: true },
+  { name: 'Cores', isNumber: true },
+  { name: 'LLCs', isNumber: true },
+  { name: 'Nodes', isNumber: true },
+  { name: 'Runs', isNumber: true },
+  { name: 'Measured', isNumber: true },
+  { name: 'Expected', isNumber: true },
+  { name: '90 % interval', isNumber: true },
+  { name: 'To os-default', isNumber: true },
+  { name: 'Beats the best', isNumber: true },
+  { name: 'Truth', isNumber: true },
+] as const;
+
+/** The cost's unit: the metric's, or none where costs are its inverse. */
+export const costUnit = (record: SearchRecord): string => (record.metric?.better === 'higher' ? '' : (record.metric?.unit ?? ''));
+
+/** Every candidate, the least expected cost first. */
+export function candidateRows(record: SearchRecord): Cell[][] {
+  const arms = new Map((record.arms ?? []).map((arm) => [arm.name, arm]));
+  const unit = costUnit(record);
+  const cell = (value: unknown, text: (value: number) => string): Cell =>
+    finite(value) ? { text: text(value), sort: value } : { text: '–', sort: null };
+  const whole = (value: unknown): Cell => cell(value, String);
+  const cost = (value: unknown): Cell => cell(value, (v) => quantity(v, unit));
+  const sorted = (record.predictions ?? [])
+    .filter((p) => typeof p.arm === 'string')
+    .sort((a, b) => (a.predicted ?? Infinity) - (b.predicted ?? Infinity));
+  return sorted.map((p) => {
+    const arm: Partial<SearchArm> = arms.get(p.arm) ?? {};
+    return [
+      { text: markOf(record, p.arm) + p.arm + (arm.invalid ? ` (invalid: ${arm.invalid})` : ''), sort: p.arm },
+      whole(arm.threads),
+      whole(arm.cpu_count),
+      whole(arm.cores),
+      whole(arm.llcs),
+      whole(arm.numa_nodes),
+      whole(p.runs),
+      cost(p.measured?.value),
+      cost(p.predicted),
+      finite(p.low) && finite(p.high)
+        ? { text: `${quantity(p.low, unit)} to ${quantity(p.high, unit)}`, sort: p.low }
+        : { text: '–', sort: null },
+      cell(p.ratio, (r) => change(r)),
+      cell(p.beats_best, (share) => percent(share)),
+      cost(p.truth),
+    ];
+  });
+}
+
+const markOf = (record: SearchRecord, arm: string): string =>
+  arm === record.best ? '★ ' : arm === record.least?.arm ? '☆ ' : '';
+
+export interface Step {
+  runs: number;
+  leader: string;
+  predicted: number;
+  low: number | null;
+  high: number | null;
+  doubt: number | null;
+  regret: number | null;
+}
+
+/** The leader after each block. */
+export function progressSteps(record: SearchRecord): Step[] {
+  return (record.progress ?? []).flatMap((p) =>
+    finite(p.runs) && positive(p.predicted)
+      ? [
+          {
+            runs: p.runs,
+            leader: p.leader ?? '',
+            predicted: p.predicted,
+            low: finite(p.low) ? p.low : null,
+            high: finite(p.high) ? p.high : null,
+            doubt: finite(p.doubt) ? p.doubt : null,
+            regret: finite(p.true_regret) ? p.true_regret : null,
+          },
+        ]
+      : [],
+  );
+}
+
+export function progressSummary(steps: readonly Step[], unit: string): string {
+  const last = steps.at(-1);
+  if (!last) return '';
+  const doubt = last.doubt === null ? '' : `; doubt ${percent(last.doubt)}`;
+  return `After ${count(last.runs, 'run')} ${last.leader} leads, expected at ${quantity(last.predicted, unit)}${doubt}. ${count(new Set(steps.map((s) => s.leader)).size, 'leader')} in all.`;
+}
+
+export interface Effect {
+  name: string;
+  meaning: string;
+  effect: number;
+  /** Is it more than twice its standard deviation from none, as in the text? */
+  isSure: boolean;
+  low: number;
+  high: number;
+}
+
+/** Features with their effect on ln(cost) and 90 % interval, the largest first. */
+export function effects(record: SearchRecord): Effect[] {
+  return (record.model?.features ?? [])
+    .flatMap((f) =>
+      finite(f.effect) && finite(f.sd)
+        ? [
+            {
+              name: f.name ?? '',
+              meaning: f.meaning ?? f.name ?? '',
+              effect: f.effect,
+              isSure: f.sd > 0 && Math.abs(f.effect) > 2 * f.sd,
+              low: f.effect - 1.645 * f.sd,
+              high: f.effect + 1.645 * f.sd,
+            },
+          ]
+        : [],
+    )
+    .sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect));
+}

@@ -1,0 +1,166 @@
+// A search: what is best and what is nearly as good with less, how well the
+// model foretold it, and every candidate.
+
+import { h, visible } from '../../dom';
+import { count, percent, quantity, seconds } from '../../format';
+import { commandList, headline } from '../../headline';
+import { chartSlot, keeper } from '../../keep';
+import { sortableTable } from '../../sortable';
+import type { AnyRecord } from '../../source';
+import type { Page, View } from '../../view';
+import { facts, findingList, hostFacts, section, shellWords } from '../../words';
+import { againstPlan, effectPlan, progressPlan } from './charts';
+import type { SearchRecord } from './record';
+import { CANDIDATE_COLUMNS, candidateRows, costUnit, figure, runCommands, searchAgain } from './shape';
+
+/** Draws a `pinwise.search/1`; one that grew is drawn in place. */
+export function searchView(record: AnyRecord, _page: Page): View {
+  const [top, findings, method] = [keeper(), keeper(), keeper()];
+  const against = chartSlot('Predicted against measured');
+  const progress = chartSlot('Progress');
+  const model = chartSlot('The model');
+  const table = (now: SearchRecord): Parameters<typeof sortableTable>[0] => ({
+    caption: 'Every candidate: ★ the best, ☆ the least resource that is nearly as good',
+    columns: CANDIDATE_COLUMNS,
+    rows: candidateRows(now),
+  });
+  const candidates = sortableTable(table(record as unknown as SearchRecord));
+  const update = (next: AnyRecord): void => {
+    const now = next as unknown as SearchRecord;
+    top.show([now.verdict, now.stopped, now.best, now.least, now.confirmation, now.runs?.length], () => topPart(now));
+    against.show(againstPlan(now));
+    progress.show(progressPlan(now));
+    model.show(effectPlan(now));
+    candidates.show(table(now));
+    findings.show(now.findings, () => [
+      section('Findings', findingList(now.findings ?? [], 'Nothing that disturbs a measurement was found.')),
+    ]);
+    method.show([now.plan, now.stopped, now.elapsed_s, now.truth, now.runs_used, now.model], () => [
+      truthPart(now),
+      methodPart(now),
+    ]);
+  };
+  update(record);
+  const element = h(
+    'article',
+    {},
+    top.element,
+    against.element,
+    progress.element,
+    section('Candidates', candidates.element),
+    model.element,
+    findings.element,
+    method.element,
+  );
+  return { element, update, dispose: () => [against, progress, model].forEach((part) => part.dispose()) };
+}
+
+function topPart(record: SearchRecord): (Node | null)[] {
+  const { verdict, least } = record;
+  const isEnded = record.stopped !== null && record.stopped !== undefined;
+  const sentence = isEnded
+    ? (verdict?.sentence ?? '')
+    : `No verdict: the search runs, or was cut off, after ${count(record.runs?.length ?? 0, 'run')}.`;
+  const best = runCommands(record, record.best, 'The best');
+  const fewer = least?.arm && least.arm !== record.best ? runCommands(record, least.arm, 'The least') : [];
+  return [
+    h('p', { class: 'verdict' }, visible(sentence)),
+    headline(figure(record)),
+    verdict?.advice && isEnded
+      ? h('p', { class: 'advice-line' }, h('span', { aria: { hidden: 'true' } }, '→ '), visible(verdict.advice))
+      : null,
+    commandList(best),
+    least?.sentence ? h('p', {}, h('strong', {}, 'Least resource: '), visible(least.sentence), leastNumbers(record)) : null,
+    commandList(fewer),
+    isEnded && verdict?.condition ? h('p', { class: 'muted' }, visible(verdict.condition)) : null,
+  ];
+}
+
+function leastNumbers(record: SearchRecord): string {
+  const least = record.least;
+  if (typeof least?.low !== 'number' || typeof least.high !== 'number' || least.arm === record.best) return '';
+  return ` ${least.measured ? 'Measured' : 'Predicted only'}: 90 % interval ${percent(least.low)} to ${percent(least.high)}.`;
+}
+
+function truthPart(record: SearchRecord): Node | null {
+  const { truth } = record;
+  if (!truth) return null;
+  const unit = costUnit(record);
+  return section(
+    'Truth of the simulated machine',
+    facts([
+      ['Truly best', truth.best ?? null],
+      ['Its cost', typeof truth.cost === 'number' ? quantity(truth.cost, unit) : null],
+      [
+        'What was found costs',
+        typeof record.true_regret === 'number' ? `${percent(record.true_regret, 2)} more than that` : null,
+      ],
+      ['os-default', typeof truth.default_ratio === 'number' ? `${truth.default_ratio.toFixed(3)} of the best cost` : null],
+      [
+        'Arms that never ran',
+        typeof truth.prediction_error === 'number' ? `predictions off by ${percent(truth.prediction_error)} (median)` : 'all ran',
+      ],
+      [
+        'Coverage',
+        typeof truth.coverage === 'number' ? `${percent(truth.coverage)} of true costs lie in their 90 % intervals` : null,
+      ],
+    ]),
+  );
+}
+
+const STOPPED: Readonly<Record<string, string>> = {
+  precision: 'the answer was sure',
+  budget: 'the time was over',
+  runs: 'the runs were used up',
+  interrupted: 'it was interrupted',
+  failed: 'a command failed',
+};
+
+function methodPart(record: SearchRecord): HTMLElement {
+  const { plan, model } = record;
+  const again = searchAgain(record);
+  const share = (value: number | null | undefined): string | null => (typeof value === 'number' ? percent(value) : null);
+  const space = (record.space ?? []).flatMap((s) =>
+    s.threads && s.shapes && s.placements
+      ? [`${s.threads} threads: ${s.shapes} shapes of ${Number(s.placements).toLocaleString('en-US')} placements`]
+      : [],
+  );
+  return section(
+    'How it was searched',
+    facts([
+      ['Command', shellWords(record.command ?? [])],
+      [
+        'Figure',
+        record.metric?.better === 'higher' ? `${record.metric.name}; costs are its inverse` : (record.metric?.name ?? null),
+      ],
+      ['Space', space.join('; ')],
+      ['Better by less than', share(plan?.within) ? `${share(plan?.within)} need not be found` : null],
+      ['Doubt allowed', share(plan?.error)],
+      ['Least resource', share(plan?.least_within) ? `may be ${share(plan?.least_within)} worse than the best` : null],
+      ['Runs', typeof record.runs_used === 'number' ? `${record.runs_used} to search, ${record.runs?.length ?? 0} in all` : null],
+      [
+        'Limits',
+        [
+          typeof plan?.max_runs === 'number' ? `${plan.max_runs} runs` : '',
+          typeof plan?.budget_s === 'number' ? seconds(plan.budget_s) : '',
+        ]
+          .filter(Boolean)
+          .join(', '),
+      ],
+      [
+        'Model',
+        model?.judgement
+          ? `${model.judgement}${typeof model.foretold_error === 'number' ? `; first runs missed their predictions by ${percent(model.foretold_error)} (median)` : ''}`
+          : null,
+      ],
+      ['Noise', share(model?.noise_sd) ? `${share(model?.noise_sd)} from run to run` : null],
+      ['Seed', typeof record.seed === 'number' ? String(record.seed) : null],
+      ['Ended', record.stopped ? (STOPPED[record.stopped] ?? record.stopped) : 'not yet, or cut off'],
+      ['Took', typeof record.elapsed_s === 'number' ? seconds(record.elapsed_s) : null],
+      ...hostFacts(record.host),
+      ['pinwise', record.pinwise_version ?? null],
+      ['Tags', (record.tags ?? []).join(', ')],
+    ]),
+    commandList(again ? [['Do the search again', again]] : []),
+  );
+}

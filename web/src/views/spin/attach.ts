@@ -1,0 +1,218 @@
+// Who spins: the share of CPU time, the places with their code, and what sets them.
+
+import './style.css';
+
+import type { ChartPlan } from '../../chart';
+import { axis, chart, tooltip } from '../../chart';
+import { h, visible } from '../../dom';
+import { count, percent, quantity, seconds } from '../../format';
+import { rowAxis } from '../../rows';
+import { sortableTable } from '../../sortable';
+import type { AnyRecord } from '../../source';
+import type { Page, Part, View } from '../../view';
+import { stack } from '../../view';
+import { facts, findingList, hostFacts, section, shellWords } from '../../words';
+import type { AttachRecord, Place } from './record';
+
+/** A place is shown from this share of CPU time on. */
+const LEAST_SHARE = 0.005;
+
+/** Kinds of time, and what their loops do. */
+const KINDS: readonly (readonly [field: string, name: string, meaning: string])[] = [
+  ['polling_s', 'polling', 'looks, and hints between looks'],
+  ['blind_delay_s', 'blind delay', 'hints without looking'],
+  ['bare_load_s', 'bare load', 'looks without a hint'],
+  ['yielding_s', 'yielding', 'sched_yield between looks'],
+  ['work_s', 'work', 'everything else'],
+];
+
+/** Draws a `pinwise.spin-attach/1`. */
+export function spinAttachView(record: AnyRecord, _page: Page): View {
+  const attach = record as unknown as AttachRecord;
+  const shares = sharePlan(attach);
+  const plot: Part | null = shares ? chart(shares) : null;
+  const places = (attach.places ?? []).filter((p) => (p.share ?? 0) >= LEAST_SHARE);
+  return stack('article', '', [
+    h('p', { class: 'verdict' }, visible(sentence(attach))),
+    h('p', { class: 'muted' }, visible(made(attach))),
+    plot,
+    section(
+      'Where it spins',
+      ...(places.length > 0
+        ? places.map(placePart)
+        : [h('p', { class: 'muted' }, 'No place spins for half a per cent of the CPU time or more.')]),
+    ),
+    threads(attach),
+    section('Findings', findingList(attach.findings ?? [], 'Nothing was found.')),
+    ...(attach.notes ?? []).map((note) => h('p', { class: 'muted' }, visible(note))),
+    section(
+      'How it was measured',
+      facts([
+        ['Program', attach.source?.command ? shellWords(attach.source.command) : (attach.source?.name ?? null)],
+        ['Placement', attach.source?.placement ?? null],
+        [
+          'Samples',
+          `${attach.samples ?? 0} by ${attach.event ?? '?'}, ${attach.hz ?? '?'} for each second of a thread's CPU time`,
+        ],
+        ['Lost', attach.lost ?? null],
+        ['Took', typeof attach.wall_s === 'number' ? seconds(attach.wall_s) : null],
+        ['pinwise itself', typeof attach.own_cpu_s === 'number' ? `${seconds(attach.own_cpu_s)} of CPU time` : null],
+        ['A PAUSE here', typeof attach.pause_ns === 'number' ? quantity(attach.pause_ns, 'ns', 3) : null],
+        ...hostFacts(attach.host),
+        ['Tags', (attach.tags ?? []).join(', ')],
+      ]),
+    ),
+  ]);
+}
+
+function sentence(record: AttachRecord): string {
+  if (typeof record.spin_share !== 'number' || typeof record.cpu_s !== 'number')
+    return 'Only CPU time per thread is known: samples were not permitted.';
+  const error = typeof record.spin_share_error === 'number' ? ` (±${percent(record.spin_share_error)} standard error)` : '';
+  return `${percent(record.spin_share)}${error} of ${seconds(record.cpu_s)} of CPU time is spinning.`;
+}
+
+function made(record: AttachRecord): string {
+  const rate = record.pauses_per_s ? `About ${Math.round(record.pauses_per_s).toLocaleString('en-US')} PAUSEs a second. ` : '';
+  return `${rate}Loops are told apart by their code: what hints, what looks, what counts.`;
+}
+
+function sharePlan(record: AttachRecord): ChartPlan | null {
+  const { shares, cpu_s: cpu } = record;
+  if (!shares || !cpu) return null;
+  const rows = KINDS.map(([field, name, meaning]) => ({ name, meaning, time: shares[field] ?? null }));
+  return {
+    name: 'Where CPU time goes',
+    summary:
+      rows
+        .filter((r) => r.time)
+        .map((r) => `${r.name} ${percent(r.time! / cpu)}`)
+        .join(', ') + '.',
+    height: 200,
+    option: (colours) => ({
+      tooltip: tooltip(colours, {
+        trigger: 'item',
+        formatter: (p: { dataIndex: number }) => {
+          const r = rows[p.dataIndex];
+          return r?.time === null || !r ? '' : `${r.name}: ${r.meaning}\n${seconds(r.time)}, ${percent(r.time / cpu)}`;
+        },
+      }),
+      xAxis: axis(colours, {
+        type: 'value',
+        min: 0,
+        max: 1,
+        axisLabel: { color: colours.muted, hideOverlap: true, formatter: (x: number) => percent(x, 0) },
+      }),
+      yAxis: [
+        axis(colours, {
+          type: 'category',
+          inverse: true,
+          data: rows.map((r) => r.name),
+          axisLabel: { color: colours.text },
+          axisTick: { show: false },
+        }),
+        rowAxis(
+          colours,
+          rows.map((r) => (r.time === null ? '–' : percent(r.time / cpu))),
+          { position: 'right' },
+        ),
+      ],
+      series: [
+        {
+          type: 'bar',
+          barWidth: 18,
+          data: rows.map((r) => ({
+            value: r.time === null ? '-' : r.time / cpu,
+            itemStyle: { color: r.name === 'work' ? colours.neutral : colours.series[1]! },
+          })),
+        },
+      ],
+    }),
+    table: {
+      caption: 'CPU time by kind',
+      columns: [
+        { name: 'Kind' },
+        { name: 'CPU time', isNumber: true },
+        { name: 'Share', isNumber: true },
+        { name: 'What its loops do' },
+      ],
+      rows: rows.map((r) => [
+        r.name,
+        r.time === null ? null : seconds(r.time),
+        r.time === null ? null : percent(r.time / cpu),
+        r.meaning,
+      ]),
+    },
+  };
+}
+
+function placePart(place: Place): HTMLElement {
+  const where = `${place.function ?? 'an unnamed function'} in ${place.module ?? 'code made at run time'}${typeof place.address === 'number' ? `, at 0x${place.address.toString(16)}` : ''}`;
+  const callers = (place.callers ?? []).map((c) => (c.functions ?? []).map((f) => f ?? '?').join(' ← ')).filter(Boolean);
+  const code = place.code ?? [];
+  return h(
+    'div',
+    { class: 'place' },
+    h(
+      'h3',
+      {},
+      visible(`${(place.kind ?? '').replaceAll('_', ' ')}: ${seconds(place.cpu_s)} of CPU time, ${percent(place.share)}`),
+    ),
+    h(
+      'p',
+      {},
+      h('span', { class: 'mono' }, visible(where)),
+      ` · ${count(place.samples ?? 0, 'sample')}, ${count(place.threads ?? 0, 'thread')}`,
+    ),
+    typeof place.gap_hints === 'number'
+      ? h(
+          'p',
+          {},
+          `${count(place.gap_hints, 'PAUSE')} from look to look${typeof place.hint_ns_seen === 'number' ? `; one took ${quantity(place.hint_ns_seen, 'ns', 3)} there` : ''}.`,
+        )
+      : null,
+    ...(place.algorithms ?? []).map((a) =>
+      h(
+        'p',
+        {},
+        h('strong', {}, `${a.strength ?? 'perhaps'}: `),
+        visible(`${a.name ?? a.algorithm ?? ''}. ${a.why ?? ''}`),
+        (a.tunables ?? []).length > 0 ? visible(` Set by ${a.tunables!.join(', ')}.`) : '',
+      ),
+    ),
+    callers.length > 0 ? h('p', { class: 'muted' }, visible(`Called by ${callers.slice(0, 3).join('; ')}`)) : null,
+    code.length > 0
+      ? h(
+          'details',
+          { open: code.length <= 12 },
+          h('summary', {}, 'The loop'),
+          h('pre', { tabIndex: 0 }, visible(code.join('\n'))),
+        )
+      : null,
+  );
+}
+
+function threads(record: AttachRecord): HTMLElement {
+  const cell = (value: number | null | undefined): { text: string; sort: number | null } =>
+    typeof value === 'number' ? { text: seconds(value), sort: value } : { text: '–', sort: null };
+  return section(
+    'Threads',
+    sortableTable({
+      caption: 'CPU time of each thread, and of that spun',
+      columns: [
+        { name: 'Thread', isNumber: true },
+        { name: 'Process', isNumber: true },
+        { name: 'Name' },
+        { name: 'CPU time', isNumber: true },
+        { name: 'Spun', isNumber: true },
+      ],
+      rows: (record.threads ?? []).map((t) => [
+        { text: String(t.tid ?? '–'), sort: t.tid ?? null },
+        { text: String(t.pid ?? '–'), sort: t.pid ?? null },
+        { text: t.name ?? '' },
+        cell(t.cpu_s),
+        cell(t.spin_s),
+      ]),
+    }).element,
+  );
+}

@@ -1,0 +1,154 @@
+// What the spin-wait hint costs on each CPU, and where that stands among chips.
+
+import type { ChartPlan } from '../../chart';
+import { axis, chart, tooltip } from '../../chart';
+import { h, visible } from '../../dom';
+import { percent, quantity } from '../../format';
+import { intervalSeries, marker } from '../../intervals';
+import { rowAxis } from '../../rows';
+import type { AnyRecord } from '../../source';
+import { tableElement } from '../../table';
+import type { Page, Part, View } from '../../view';
+import { stack } from '../../view';
+import { facts, hostFacts, section } from '../../words';
+import type { PauseCpu, PauseRecord } from './record';
+
+/** Draws a `pinwise.spin-pause/1`. */
+export function spinPauseView(record: AnyRecord, _page: Page): View {
+  const pause = record as unknown as PauseRecord;
+  const cpus = (pause.cpus ?? []).filter((c) => typeof c.pause_ns === 'number');
+  const plot: Part | null = cpus.length > 0 ? chart(plan(pause, cpus)) : null;
+  const notes = [...(pause.counter_unavailable ? [pause.counter_unavailable] : []), ...(pause.notes ?? [])];
+  return stack('article', '', [
+    h('p', { class: 'verdict' }, visible(sentence(pause, cpus))),
+    pause.check?.sentence
+      ? h('p', {}, h('strong', {}, pause.check.is_fine ? 'Fine: ' : 'Too long: '), visible(pause.check.sentence))
+      : null,
+    ...(pause.chips ?? []).map((c) => h('p', {}, c.cpus ? `CPUs ${c.cpus}: ` : '', visible(c.sentence ?? ''))),
+    plot,
+    section('Per CPU', cpuTable(pause)),
+    chipTable(pause),
+    notes.length > 0 ? h('ul', {}, ...notes.map((note) => h('li', { class: 'muted' }, visible(note)))) : null,
+    section(
+      'How it was measured',
+      facts([['Took', typeof pause.spent_s === 'number' ? quantity(pause.spent_s, 's', 3) : null], ...hostFacts(pause.host)]),
+    ),
+  ]);
+}
+
+function sentence(record: PauseRecord, cpus: readonly PauseCpu[]): string {
+  const values = cpus.map((c) => c.pause_ns!);
+  if (values.length === 0) return 'No cost was measured.';
+  const [low, high] = [quantity(Math.min(...values), 'ns', 3), quantity(Math.max(...values), 'ns', 3)];
+  return `${record.instruction ?? 'The hint'} takes ${low === high ? low : `${low} to ${high}`} on ${values.length === 1 ? '1 CPU' : `${values.length} CPUs`}.`;
+}
+
+function plan(record: PauseRecord, cpus: readonly PauseCpu[]): ChartPlan {
+  const levels = cpus.flatMap((c, at) =>
+    (c.levels ?? []).flatMap((l): [number, number][] => (typeof l.pause_ns === 'number' ? [[l.pause_ns, at]] : [])),
+  );
+  return {
+    name: `Cost of a ${record.instruction ?? 'hint'}`,
+    summary: `${sentence(record, cpus)} Lines are 95 % intervals${levels.length > 0 ? '; hollow diamonds are two levels, as a neighbour on the core makes them' : ''}.`,
+    height: 56 + 22 * cpus.length,
+    option: (colours) => ({
+      tooltip: tooltip(colours, {
+        trigger: 'item',
+        formatter: (p: { value: number[] }) => `CPU ${cpus[p.value[1]!]?.cpu ?? ''}\n${quantity(p.value[0], 'ns', 4)}`,
+      }),
+      xAxis: axis(colours, {
+        type: 'value',
+        min: 0,
+        axisLabel: { color: colours.muted, hideOverlap: true, formatter: (ns: number) => quantity(ns, 'ns', 3) },
+      }),
+      yAxis: rowAxis(
+        colours,
+        cpus.map((c) => `CPU ${c.cpu}`),
+      ),
+      series: [
+        intervalSeries(
+          cpus.flatMap((c, at) =>
+            typeof c.pause_ns_low === 'number' && typeof c.pause_ns_high === 'number'
+              ? [{ at, low: c.pause_ns_low, high: c.pause_ns_high, colour: colours.series[0]! }]
+              : [],
+          ),
+          'x',
+        ),
+        {
+          type: 'scatter',
+          symbolSize: 9,
+          itemStyle: { color: colours.series[0]! },
+          data: cpus.map((c, at) => [c.pause_ns!, at]),
+        },
+        { type: 'scatter', ...marker('emptyDiamond', colours.series[1]!, colours), symbolSize: 11, data: levels },
+      ],
+    }),
+  };
+}
+
+function cpuTable(record: PauseRecord): HTMLElement {
+  const range = (
+    low: number | null | undefined,
+    high: number | null | undefined,
+    text: (value: number) => string,
+  ): string | null => (typeof low === 'number' && typeof high === 'number' ? `${text(low)} to ${text(high)}` : null);
+  return tableElement({
+    caption: 'Medians with 95 % intervals',
+    columns: [
+      { name: 'CPU', isNumber: true },
+      { name: 'Time', isNumber: true },
+      { name: '95 %', isNumber: true },
+      { name: 'Cycles', isNumber: true },
+      { name: '95 %', isNumber: true },
+      { name: 'Counted by' },
+      { name: 'Clock', isNumber: true },
+      { name: 'Levels' },
+      { name: 'Other hints' },
+    ],
+    rows: (record.cpus ?? []).map((c) => [
+      c.cpu,
+      typeof c.pause_ns === 'number' ? quantity(c.pause_ns, 'ns', 3) : null,
+      range(c.pause_ns_low, c.pause_ns_high, (ns) => quantity(ns, 'ns', 3)),
+      typeof c.pause_cycles === 'number' ? c.pause_cycles.toFixed(1) : null,
+      range(c.pause_cycles_low, c.pause_cycles_high, (cycles) => cycles.toFixed(1)),
+      c.method ?? null,
+      typeof c.ghz === 'number' ? `${c.ghz.toFixed(2)} GHz` : null,
+      (c.levels ?? []).map((l) => `${quantity(l.pause_ns, 'ns', 3)} (${percent(l.share, 0)})`).join(', '),
+      (c.hints ?? []).map((x) => `${x.hint ?? ''} ${quantity(x.ns, 'ns', 3)}`).join(', '),
+    ]),
+  });
+}
+
+function chipTable(record: PauseRecord): HTMLElement | null {
+  const chips = record.chips ?? [];
+  if (chips.length === 0) return null;
+  return section(
+    'Among known chips',
+    tableElement({
+      caption: 'Published cost of the chip that this seems to be',
+      columns: [
+        { name: 'Chip' },
+        { name: 'CPUs' },
+        { name: 'Published, cycles', isNumber: true },
+        { name: 'Measured', isNumber: true },
+        { name: 'Agrees' },
+        { name: 'Chips with a cheaper one' },
+      ],
+      rows: chips.map((c) => [
+        c.name ?? null,
+        c.cpus ?? null,
+        typeof c.published_low === 'number'
+          ? c.published_high && c.published_high !== c.published_low
+            ? `${c.published_low} to ${c.published_high}`
+            : String(c.published_low)
+          : null,
+        typeof c.measured_cycles === 'number' ? c.measured_cycles.toFixed(1) : null,
+        c.agrees === null || c.agrees === undefined ? null : c.agrees ? 'yes' : 'no',
+        typeof c.cheaper_chips === 'number' ? `${c.cheaper_chips} of ${c.known_chips ?? '?'}` : null,
+      ]),
+    }),
+    ...[...new Set(chips.map((c) => c.source ?? ''))]
+      .filter(Boolean)
+      .map((source) => h('p', { class: 'muted' }, visible(`Published by ${source}.`))),
+  );
+}

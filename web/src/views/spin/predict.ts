@@ -1,0 +1,176 @@
+// Predictions: how long known algorithms spin, over the number of CPUs, and
+// what moving to another chip changes.
+
+import './style.css';
+
+import { h, visible } from '../../dom';
+import { change, seconds } from '../../format';
+import { chartSlot } from '../../keep';
+import type { Cell, SortableTable } from '../../sortable';
+import { sortableTable } from '../../sortable';
+import type { AnyRecord } from '../../source';
+import type { Page, View } from '../../view';
+import { facts, section } from '../../words';
+import type { Chips } from './charts';
+import { curvePlan, ladderPlan, mapPlan } from './charts';
+import type { PredictRecord, Processor } from './record';
+import { algorithms, cpuCounts, firstChoice, named, predictSentence, processorSentence, remark } from './shape';
+
+/** Curves that are drawn at first. */
+const FIRST = 5;
+
+/** Draws a `pinwise.spin-predict/1`. */
+export function spinPredictView(record: AnyRecord, _page: Page): View {
+  const predicted = named(record as unknown as PredictRecord);
+  const counts = cpuCounts(predicted);
+  const [total, gap, map, ladder] = [
+    chartSlot('Total spin'),
+    chartSlot('Blind gap'),
+    chartSlot('Cliffs'),
+    chartSlot('Every algorithm, drawn'),
+  ];
+  const table = sortableTable(tableOf(predicted, counts.at(-1) ?? 0));
+  const drawCurves = (chosen: readonly string[], chips: Chips): void => {
+    total.show(curvePlan(predicted, chosen, 'total', chips));
+    gap.show(curvePlan(predicted, chosen, 'gap', chips));
+  };
+  const first = firstChoice(predicted, FIRST);
+  drawCurves(first, { from: true, to: true });
+  map.show(mapPlan(predicted));
+  const drawCount = (cpus: number): void => {
+    ladder.show(ladderPlan(predicted, cpus));
+    table.show(tableOf(predicted, cpus));
+  };
+  drawCount(counts.at(-1) ?? 0);
+  const element = h(
+    'article',
+    {},
+    h('p', { class: 'verdict' }, visible(predictSentence(predicted))),
+    h('p', {}, visible([processorSentence(predicted.from), processorSentence(predicted.processor)].filter(Boolean).join(' '))),
+    counts.length > 1 ? choice(predicted, first, drawCurves) : null,
+    total.element,
+    gap.element,
+    map.element,
+    counts.length > 1 ? countChoice(counts, drawCount) : null,
+    ladder.element,
+    section('Every algorithm', table.element),
+    section(
+      'Where the figures are from',
+      facts([...provenance('', predicted.processor), ...provenance('From: ', predicted.from)]),
+    ),
+  );
+  return { element, dispose: () => [total, gap, map, ladder].forEach((part) => part.dispose()) };
+}
+
+/** Boxes to choose algorithms by. */
+function choice(
+  record: PredictRecord,
+  first: readonly string[],
+  draw: (chosen: readonly string[], chips: Chips) => void,
+): HTMLElement {
+  const names = algorithms(record).filter((a) =>
+    (record.predictions ?? []).some((p) => p.algorithm === a && (p.total_ms ?? p.blind_gap_ms ?? 0) > 0),
+  );
+  const boxes = names.map((name) => h('input', { type: 'checkbox', value: name, checked: first.includes(name) }));
+  const chosen = (): string[] => boxes.filter((box) => box.checked).map((box) => box.value);
+  const told = h('span', { class: 'muted', role: 'status' }, `${first.length} of ${names.length} shown`);
+  const changed = (): void => {
+    told.textContent = `${chosen().length} of ${names.length} shown`;
+    draw(chosen(), { from: from.checked, to: to.checked });
+  };
+  const [from, to] = [h('input', { type: 'checkbox', checked: true }), h('input', { type: 'checkbox', checked: true })];
+  [...boxes, from, to].forEach((box) => box.addEventListener('change', changed));
+  return h(
+    'details',
+    { class: 'choice' },
+    h('summary', {}, 'Choose algorithms: ', told),
+    record.from
+      ? h(
+          'fieldset',
+          {},
+          h('legend', {}, 'Chips'),
+          h('label', {}, from, ' ', visible(record.from.name ?? 'from')),
+          h('label', {}, to, ' ', visible(record.processor?.name ?? 'to')),
+        )
+      : null,
+    h(
+      'fieldset',
+      {},
+      h('legend', {}, 'Algorithms that are drawn'),
+      ...boxes.map((box, at) => h('label', {}, box, ' ', visible(names[at]!))),
+    ),
+  );
+}
+
+function countChoice(counts: readonly number[], draw: (cpus: number) => void): HTMLElement {
+  const select = h(
+    'select',
+    { id: 'cpu-count' },
+    ...counts.map((n) => h('option', { value: String(n), selected: n === counts.at(-1) }, String(n))),
+  );
+  select.addEventListener('change', () => draw(Number(select.value)));
+  return h('p', {}, h('label', { htmlFor: 'cpu-count' }, 'Every algorithm with so many CPUs: '), select);
+}
+
+function tableOf(record: PredictRecord, cpus: number): SortableTable {
+  const isMove = (record.moves ?? []).length > 0;
+  const before = new Map((record.moves ?? []).filter((m) => m.cpus === cpus).map((m) => [m.algorithm, m]));
+  const time = (value: number | null | undefined): Cell =>
+    typeof value === 'number' ? { text: seconds(value / 1e3), sort: value } : { text: '–', sort: null };
+  const whole = (value: number | null | undefined): Cell =>
+    typeof value === 'number' ? { text: value.toLocaleString('en-US'), sort: value } : { text: '–', sort: null };
+  const of = (record.predictions ?? []).filter((p) => p.cpus === cpus).sort((a, b) => (b.total_ms ?? -1) - (a.total_ms ?? -1));
+  return {
+    caption:
+      'Spins: before it gives up. Blind gap: longest without a look. Wasted: CPU time burnt where all CPUs but one wait in full',
+    columns: [
+      { name: 'Algorithm' },
+      { name: 'Of' },
+      { name: 'CPUs', isNumber: true },
+      { name: 'PAUSEs', isNumber: true },
+      { name: 'Spins', isNumber: true },
+      { name: 'Blind gap', isNumber: true },
+      { name: 'Wasted', isNumber: true },
+      ...(isMove
+        ? [
+            { name: `On ${record.from?.name ?? 'the first'}`, isNumber: true },
+            { name: 'Change', isNumber: true },
+          ]
+        : []),
+      { name: 'PAUSE matters' },
+      { name: 'Then' },
+      { name: 'Settings' },
+    ],
+    rows: of.map((p) => {
+      const move = before.get(p.algorithm);
+      return [
+        { text: p.algorithm },
+        { text: [p.name, p.versions].filter(Boolean).join(', ') },
+        whole(p.cpus),
+        whole(p.total_pauses),
+        time(p.total_ms),
+        time(p.blind_gap_ms),
+        time(p.wasted_cpu_ms),
+        ...(isMove
+          ? [
+              time(move?.from_ms),
+              typeof move?.ratio === 'number'
+                ? { text: move.ratio >= 3 ? `×${move.ratio.toFixed(1)}` : change(move.ratio), sort: move.ratio }
+                : { text: '–', sort: null },
+            ]
+          : []),
+        { text: remark(p) || 'yes' },
+        { text: p.then ?? '' },
+        { text: (p.tunables ?? []).map((t) => `${t.name ?? ''}=${t.usual ?? '?'}`).join(' ') },
+      ];
+    }),
+  };
+}
+
+function provenance(prefix: string, processor: Processor | null | undefined): [string, string | null][] {
+  if (!processor) return [];
+  return [
+    [`${prefix}PAUSE`, processor.pause_from ?? null],
+    [`${prefix}clock`, processor.ghz_from ?? (processor.ghz ? `${processor.ghz.toFixed(2)} GHz` : null)],
+  ];
+}

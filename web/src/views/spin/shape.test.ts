@@ -1,0 +1,91 @@
+// The data of the spin laboratory's drawings.
+
+import { expect, test } from 'vitest';
+
+import type { PredictRecord, Prediction } from './record';
+import { algorithms, cliffMarks, cpuCounts, curves, firstChoice, named, predictSentence, remark, replayPoints } from './shape';
+
+const at = (algorithm: string, cpus: number, total_ms: number | null, more: Partial<Prediction> = {}): Prediction => ({
+  algorithm,
+  cpus,
+  total_ms,
+  blind_gap_ms: total_ms === null ? null : total_ms / 10,
+  ...more,
+});
+
+const PREDICTED: PredictRecord = {
+  schema: 'pinwise.spin-predict/1',
+  processor: { name: 'new', pause_ns: 50 },
+  from: { name: 'old', pause_ns: 5 },
+  predictions: [
+    ...[1, 2, 3, 4, 5, 6, 7, 8].map((cpus) => at('steps', cpus, cpus < 5 ? 1 : 3)),
+    ...[1, 2, 3, 4, 5, 6, 7, 8].map((cpus) => at('grows', cpus, cpus)),
+    ...[1, 8].map((cpus) => at('endless', cpus, null, { never_parks: true })),
+    ...[1, 8].map((cpus) => at('unknown', cpus, null)),
+  ],
+  moves: [
+    { algorithm: 'steps', cpus: 8, from_ms: 0.3, to_ms: 3, ratio: 10, from_blind_gap_ms: 0.03 },
+    { algorithm: 'endless', cpus: 8, from_ms: null, to_ms: null },
+  ],
+  cliffs: [
+    { algorithm: 'steps', changes_at: [5] },
+    { algorithm: 'grows', changes_at: [2, 3, 4, 5, 6, 7, 8] },
+  ],
+};
+
+test('a cliff is a jump, not growth CPU by CPU', () => {
+  const marks = cliffMarks(PREDICTED);
+  expect([...marks.keys()]).toEqual(['steps']);
+  expect(marks.get('steps')).toEqual([{ cpus: 5, shownAt: 5, ratio: 3 }]);
+});
+
+test('a cliff between two predictions is marked at the later one', () => {
+  const few = PREDICTED.predictions!.filter((p) => [1, 4, 8].includes(p.cpus));
+  expect(cliffMarks({ ...PREDICTED, predictions: few }).get('steps')).toEqual([{ cpus: 5, shownAt: 8, ratio: 3 }]);
+});
+
+test('algorithms stand by their longest spin, and those with cliffs are shown first', () => {
+  expect(algorithms(PREDICTED)).toEqual(['endless', 'grows', 'steps', 'unknown']);
+  expect(firstChoice(PREDICTED, 2)).toEqual(['steps', 'grows']);
+  expect(cpuCounts(PREDICTED)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+});
+
+test('curves are of the chosen algorithms, on both chips, without unknown points', () => {
+  const found = curves(PREDICTED, ['steps', 'endless'], 'gap');
+  expect(found.map((c) => [c.algorithm, c.isFrom, c.points.length])).toEqual([
+    ['steps', false, 8],
+    ['steps', true, 1],
+  ]);
+  expect(found[1]!.points).toEqual([[8, 0.03]]);
+});
+
+test('a prediction that does not say of what is left out', () => {
+  const damaged = {
+    schema: '',
+    predictions: [{ cpus: 2 }, { algorithm: 'a' }, at('b', 2, 1)],
+    moves: [{ cpus: 2 }],
+  } as unknown as PredictRecord;
+  expect(named(damaged)).toEqual({ schema: '', predictions: [at('b', 2, 1)], moves: [] });
+});
+
+test('the sentence names what grows most', () => {
+  expect(predictSentence(PREDICTED)).toBe(
+    'Moving from old to new: steps spins 3.00 ms instead of 300 µs with 8 CPUs, 10.0 times as long.',
+  );
+  expect(predictSentence({ schema: '' })).toBe('Spinning on this processor');
+});
+
+test('remarks say to what a PAUSE hardly matters', () => {
+  expect(remark(at('a', 1, 1, { unit: 'time' }))).toBe('goes by the clock');
+  expect(remark(at('a', 1, null, { never_parks: true, unit: 'pause' }))).toBe('endless');
+  expect(remark(at('a', 1, 1, { longest_pauses: 3, total_pauses: 1 }))).toBe('varies');
+});
+
+test('a cell that was not measured has a prediction only', () => {
+  const [first] = replayPoints(
+    { algorithm: 'a', cells: [{ delay_ms: 2, hold_ms: 10, predicted: { lateness_us: 5 }, measured: null, unstable: true }] },
+    'producer-consumer',
+  );
+  expect(first).toMatchObject({ at_ms: 2, predicted: 5, measured: null, isUnstable: true });
+  expect(replayPoints({ algorithm: 'a', cells: [{ delay_ms: 2, hold_ms: 10 }] }, 'handoff')[0]!.at_ms).toBe(10);
+});

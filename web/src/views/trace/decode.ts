@@ -1,0 +1,180 @@
+// Packed numbers of a timeline, into typed arrays. All times are ns since the
+// trace's first moment.
+
+import type { Maybe, Timeline } from './record';
+
+/** Slices of all CPUs, CPU by CPU, each CPU's in the order of time. */
+export interface Slices {
+  count: number;
+  start: Float64Array;
+  length: Float64Array;
+  cpu: Uint32Array;
+  /** Place in `threads`. */
+  thread: Uint32Array;
+  /** Place in `ends`. */
+  end: Uint8Array;
+  threads: number[];
+  ends: string[];
+}
+
+/** Waits or needless sharing, in the order of their beginning. */
+export interface Spans {
+  count: number;
+  start: Float64Array;
+  length: Float64Array;
+  /** CPU or core. */
+  place: Uint32Array;
+  /** Number of the thread, or how many threads. */
+  who: Uint32Array;
+  /** Place in `causes`. */
+  cause: Uint8Array;
+  causes: string[];
+}
+
+const FORM = 'varint/1';
+
+function damaged(what: string): Error {
+  return new Error(`its ${what} are damaged or of a newer layout`);
+}
+
+/** The bytes of a base64 text. */
+function fromBase64(text: string): Uint8Array {
+  const raw = atob(text);
+  const bytes = new Uint8Array(raw.length);
+  for (let at = 0; at < raw.length; at += 1) bytes[at] = raw.charCodeAt(at);
+  return bytes;
+}
+
+/** Reads numbers one after the other; beyond the end it gives NaN. */
+class Varints {
+  private at = 0;
+
+  constructor(private readonly bytes: Uint8Array) {}
+
+  next(): number {
+    const { bytes } = this;
+    let value = 0;
+    let factor = 1;
+    while (this.at < bytes.length) {
+      const byte = bytes[this.at]!;
+      this.at += 1;
+      value += (byte & 127) * factor;
+      if (byte < 128) return value;
+      factor *= 128;
+    }
+    return NaN;
+  }
+
+  get isDone(): boolean {
+    return this.at === this.bytes.length;
+  }
+}
+
+function room(count: number, threads: number[], ends: string[]): Slices {
+  return {
+    count,
+    start: new Float64Array(count),
+    length: new Float64Array(count),
+    cpu: new Uint32Array(count),
+    thread: new Uint32Array(count),
+    end: new Uint8Array(count),
+    threads,
+    ends,
+  };
+}
+
+/** The slices of a timeline, packed or not; null where it has spans only. */
+export function slicesOf(timeline: Timeline): Slices | null {
+  if (timeline.slices) return fromObjects(timeline.slices);
+  return timeline.packed ? fromPacked(timeline.packed) : null;
+}
+
+function fromObjects(list: NonNullable<Timeline['slices']>): Slices {
+  const sorted = [...list].sort((a, b) => a.cpu - b.cpu || a.start_s - b.start_s);
+  const slices = room(sorted.length, [], []);
+  const threads = new Map<number, number>();
+  const ends = new Map<string, number>();
+  const place = <T>(of: Map<T, number>, all: T[], value: T): number => {
+    const known = of.get(value);
+    if (known !== undefined) return known;
+    of.set(value, all.length);
+    return all.push(value) - 1;
+  };
+  sorted.forEach((slice, at) => {
+    slices.start[at] = slice.start_s * 1e9;
+    slices.length[at] = slice.length_s * 1e9;
+    slices.cpu[at] = slice.cpu;
+    slices.thread[at] = place(threads, slices.threads, slice.thread);
+    slices.end[at] = place(ends, slices.ends, slice.end);
+  });
+  return slices;
+}
+
+function fromPacked(packed: NonNullable<Timeline['packed']>): Slices {
+  if (packed.form !== FORM) throw damaged('slices');
+  const told = packed.cpus.reduce((sum, cpu) => sum + cpu.count, 0);
+  // Each slice has three bytes and more: a count that lies is refused before memory is taken.
+  const bytes = packed.cpus.reduce((sum, cpu) => sum + cpu.bytes.length, 0);
+  if (told !== packed.count || told > bytes) throw damaged('slices');
+  const slices = room(told, packed.threads, packed.ends);
+  let at = 0;
+  for (const cpu of [...packed.cpus].sort((a, b) => a.cpu - b.cpu)) {
+    const numbers = new Varints(fromBase64(cpu.bytes));
+    let time = 0;
+    for (let left = cpu.count; left > 0; left -= 1, at += 1) {
+      const start = time + numbers.next();
+      const length = numbers.next();
+      const code = numbers.next();
+      slices.start[at] = start;
+      slices.length[at] = length;
+      slices.cpu[at] = cpu.cpu;
+      slices.thread[at] = Math.floor(code / 4);
+      slices.end[at] = code % 4;
+      time = start + length;
+      if (!(slices.thread[at]! < packed.threads.length)) throw damaged('slices');
+    }
+    if (!Number.isFinite(time) || !numbers.isDone) throw damaged('slices');
+  }
+  return slices;
+}
+
+/** Waits: `who` is the thread's number. */
+export function waitsOf(waits: Maybe<NonNullable<Timeline['waits']>>): Spans | null {
+  if (!waits) return null;
+  const spans = unpack(waits, 8, 'waits');
+  for (let at = 0; at < spans.count; at += 1) spans.who[at] = waits.threads[spans.who[at]!] ?? 0;
+  return spans;
+}
+
+/** Needless sharing: `who` is how many threads could have been alone. */
+export function sharingOf(sharing: Maybe<NonNullable<Timeline['sharing']>>): Spans | null {
+  return sharing ? unpack(sharing, 4, 'spans of sharing') : null;
+}
+
+function unpack(packed: { form: string; count: number; bytes: string; causes: string[] }, codes: number, what: string): Spans {
+  if (packed.form !== FORM || packed.count > packed.bytes.length) throw damaged(what);
+  const { count } = packed;
+  const spans: Spans = {
+    count,
+    start: new Float64Array(count),
+    length: new Float64Array(count),
+    place: new Uint32Array(count),
+    who: new Uint32Array(count),
+    cause: new Uint8Array(count),
+    causes: packed.causes,
+  };
+  const numbers = new Varints(fromBase64(packed.bytes));
+  let time = 0;
+  for (let at = 0; at < count; at += 1) {
+    time += numbers.next();
+    spans.start[at] = time;
+    spans.length[at] = numbers.next();
+    spans.place[at] = numbers.next();
+    const code = numbers.next();
+    if (!Number.isFinite(code)) throw damaged(what);
+    spans.who[at] = Math.floor(code / codes);
+    spans.cause[at] = code % codes;
+  }
+  if (!numbers.isDone) throw damaged(what);
+  return spans;
+}

@@ -1,0 +1,115 @@
+// Pieces that most views have: copy buttons, findings, facts.
+
+import { count } from './format';
+import { h, visible } from './dom';
+
+/** A button that copies text, and says that it did. */
+export function copyButton(text: string, what: string): HTMLElement {
+  const button = h('button', { type: 'button', class: 'copy', aria: { label: `Copy ${what}` } }, 'Copy');
+  const status = h('span', { class: 'status', role: 'status' });
+  button.addEventListener('click', () => {
+    void copy(text).then((done) => {
+      status.textContent = done ? 'Copied' : 'Could not copy: select the text instead';
+      setTimeout(() => (status.textContent = ''), 3000);
+    });
+  });
+  return h('span', { class: 'copier' }, button, status);
+}
+
+async function copy(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = h('textarea', { value: text, readOnly: true, class: 'offscreen' });
+    document.body.append(area);
+    area.select();
+    // The only way where a page has no clipboard, as from a file in some browsers.
+    const done = document.execCommand('copy');
+    area.remove();
+    return done;
+  }
+}
+
+/** A command line with a copy button. */
+export function commandLine(text: string, what = 'the command'): HTMLElement {
+  return h('div', { class: 'command' }, h('code', {}, visible(text)), copyButton(text, what));
+}
+
+/** A finding of a record. */
+export interface Finding {
+  check: string;
+  severity: 'note' | 'warning' | 'problem';
+  weight?: number;
+  sentence: string;
+  advice: string;
+  evidence?: Record<string, unknown>;
+}
+
+/** Findings as a list, gravest first as the record has them. */
+export function findingList(findings: readonly Finding[], empty: string): HTMLElement {
+  if (findings.length === 0) return h('p', { class: 'muted' }, empty);
+  return h(
+    'ul',
+    { class: 'findings' },
+    ...findings.map((finding) =>
+      h(
+        'li',
+        { class: finding.severity },
+        h('span', { class: 'severity' }, finding.severity),
+        ' ',
+        visible(finding.sentence ?? finding.check ?? ''),
+        finding.advice ? h('span', { class: 'advice' }, ` ${visible(finding.advice)}`) : null,
+      ),
+    ),
+  );
+}
+
+/** Names and values; absent values are left out. */
+export function facts(pairs: readonly (readonly [string, string | number | Node | null | undefined])[]): HTMLElement {
+  const rows = pairs.filter((pair): pair is [string, string | number | Node] => pair[1] !== null && pair[1] !== undefined && pair[1] !== '');
+  return h(
+    'dl',
+    { class: 'facts' },
+    ...rows.flatMap(([name, value]) => [h('dt', {}, name), h('dd', {}, typeof value === 'string' ? visible(value) : value)]),
+  );
+}
+
+/** A section with a heading. */
+export function section(title: string, ...children: (Node | null)[]): HTMLElement {
+  return h('section', { aria: { label: title } }, h('h2', {}, title), ...children);
+}
+
+/** Arguments as a shell takes them. */
+export function shellWords(words: readonly string[]): string {
+  return words.map((word) => (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(' ');
+}
+
+/** Units of a machine, one and many. */
+const UNITS: Readonly<Record<string, readonly [string, string]>> = {
+  cpus: ['CPU', 'CPUs'],
+  cores: ['core', 'cores'],
+  llcs: ['last-level cache', 'last-level caches'],
+  numa_nodes: ['NUMA node', 'NUMA nodes'],
+  packages: ['package', 'packages'],
+};
+
+/** Where a record was made, as pairs for `facts`. */
+export function hostFacts(host: Record<string, unknown> | null | undefined): [string, string][] {
+  if (!host) return [];
+  const counts = (host['counts'] ?? {}) as Record<string, number | null>;
+  const shape = Object.entries(counts)
+    .filter((unit): unit is [string, number] => typeof unit[1] === 'number')
+    .map(([name, number]) => count(number, UNITS[name]?.[0] ?? name, UNITS[name]?.[1] ?? name))
+    .join(', ');
+  const text = (name: string): string => (host[name] === null || host[name] === undefined ? '' : String(host[name]));
+  return [
+    ['Machine', host['simulated'] ? `${text('machine_spec')} (simulated)` : text('hostname')],
+    ['CPU', text('cpu_model')],
+    ['Shape', shape],
+    ['Allowed CPUs', text('allowed')],
+    ['Kernel', text('kernel')],
+    ['Hypervisor', text('hypervisor')],
+    ['Microcode', text('microcode')],
+  ];
+}
