@@ -1,5 +1,6 @@
-//! How many scheduler events a second the analysis takes on one core, and that
-//! its memory grows with threads and CPUs, not with events.
+//! How many scheduler events a second the analysis takes on one core, and how
+//! much its memory grows: with threads and CPUs, and with what the timeline
+//! keeps, up to its bounds.
 //!
 //! `cargo bench --bench trace` prints a Markdown table. The best of several
 //! rounds counts: others use this machine, too.

@@ -10,7 +10,7 @@
 //!                                                          no I/O, no clock
 //! Edge   machine   store                                  the host, the disk
 //! Study  study                                            experiments
-//! Faces  report    cli                                    what people see
+//! Faces  report    web   cli                              what people see
 //! ```
 //!
 //! As a library, start at [`topology::Topology`], [`placement::Placement`] and
@@ -38,4 +38,5 @@ pub mod store;
 pub mod study;
 pub mod topology;
 pub mod trace;
+pub mod web;
 pub mod workload;

@@ -25,11 +25,16 @@ pub(super) use spin::{
     ProcessorArgs, SpinAction, SpinAdviseArgs, SpinArgs, SpinAttachArgs, SpinPauseArgs,
     SpinPredictArgs, SpinReplayArgs, SpinScanArgs, UnknownGap,
 };
-pub(super) use stored::{ExportArgs, HistoryArgs, ShowArgs};
+pub(super) use stored::{
+    DiffArgs, ExportArgs, HistoryArgs, Narrowing, PruneArgs, ReportArgs, ServeArgs, ShowArgs,
+    TagArgs,
+};
 pub(super) use topology::{TopologyAction, TopologyArgs};
 pub(super) use trace::{TopArgs, TopSort, TraceAction, TraceArgs, TraceFiles, TraceImportArgs};
 
-use super::values::{parse_count, parse_duration, parse_margin, parse_share, parse_whole};
+use super::values::{
+    parse_count, parse_duration, parse_margin, parse_share, parse_tag, parse_whole,
+};
 
 /// Finds out where threads should run, and proves it.
 #[derive(Debug, Parser)]
@@ -181,6 +186,16 @@ is changed.")]
     Show(ShowArgs),
     /// Write a stored record in another format
     Export(ExportArgs),
+    /// Label stored records, or show their labels
+    Tag(TagArgs),
+    /// Compare two stored records of the same kind
+    Diff(DiffArgs),
+    /// Remove stored records that nobody needs any more
+    Prune(PruneArgs),
+    /// Write records as one HTML page that opens from disk
+    Report(ReportArgs),
+    /// Show records in a browser, also while they grow
+    Serve(ServeArgs),
     /// Write man pages, completions or the command-line reference
     #[command(hide = true)]
     Generate(GenerateArgs),
@@ -275,8 +290,11 @@ pub struct ResultArgs {
     /// Write the runs as hyperfine's --export-json does
     #[arg(long, value_name = "FILE")]
     pub export_hyperfine: Option<PathBuf>,
+    /// Write an HTML page to open or to send
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
     /// Label the record
-    #[arg(long = "tag", value_name = "TAG")]
+    #[arg(long = "tag", value_name = "TAG", value_parser = parse_tag)]
     pub tags: Vec<String>,
 }
 

@@ -10,7 +10,7 @@ use super::args::{ExportArgs, Global, ResultArgs};
 use super::history::needed_store;
 use super::terminal::Terminal;
 use crate::record::{
-    BENCH_SCHEMA, Bench, COMPARISON_SCHEMA, Comparison, SEARCH_SCHEMA, SearchRecord,
+    BENCH_SCHEMA, Bench, COMPARISON_SCHEMA, Comparison, Keepsake, SEARCH_SCHEMA, SearchRecord,
     TOPOLOGY_SCHEMA, TRACE_SCHEMA, TraceRecord,
 };
 use crate::report;
@@ -20,6 +20,9 @@ pub(super) fn stored(
     args: &ExportArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
+    if args.format.parquet {
+        return parquet(global, args, terminal);
+    }
     let stored = needed_store(global)?.load(&args.id)?;
     let form = match &args.format {
         format if format.csv => Form::Csv,
@@ -53,6 +56,44 @@ pub(super) fn stored(
         None => terminal.print(&text)?,
     }
     Ok(Exit::Done)
+}
+
+/// The rows of the CSV, with types. Binary: a terminal would be garbled.
+fn parquet(global: &Global, args: &ExportArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+    if args.output.is_none() && terminal.is_read_by_people() {
+        bail!("--parquet is binary, which no terminal shows: name a file with -o FILE");
+    }
+    let stored = needed_store(global)?.load(&args.id)?;
+    let rows = if stored.is_of(COMPARISON_SCHEMA) {
+        report::csv(&stored.comparison()?)?
+    } else if stored.is_of(BENCH_SCHEMA) {
+        report::bench_csv(&stored.kept(BENCH_SCHEMA)?)?
+    } else if stored.is_of(TRACE_SCHEMA) {
+        report::trace_csv(&stored.kept(TRACE_SCHEMA)?)?
+    } else if stored.is_of(SEARCH_SCHEMA) {
+        report::search_csv(&stored.kept(SEARCH_SCHEMA)?)?
+    } else {
+        bail!(
+            "record {} has no runs of its own: --json only",
+            stored.entry.id
+        );
+    };
+    let bytes = as_parquet(&rows)?;
+    match &args.output {
+        Some(path) => write_bytes(path, &bytes)?,
+        None => terminal.print_bytes(&bytes)?,
+    }
+    Ok(Exit::Done)
+}
+
+#[cfg(feature = "parquet")]
+fn as_parquet(rows: &str) -> anyhow::Result<Vec<u8>> {
+    report::parquet::from_csv(rows).context("writing Parquet")
+}
+
+#[cfg(not(feature = "parquet"))]
+fn as_parquet(_rows: &str) -> anyhow::Result<Vec<u8>> {
+    bail!("this pinwise was built without Parquet (cargo feature parquet): --csv has the same rows")
 }
 
 /// What a record can be written as.
@@ -115,7 +156,18 @@ pub(super) fn bench_results(record: &Bench, args: &ResultArgs) -> anyhow::Result
     for (_, form, path) in asked_for(args) {
         write_file(path, &form.render_bench(record)?)?;
     }
-    Ok(())
+    page(record, args.report.as_deref())
+}
+
+/// Writes the page of a record, where one was asked for.
+pub(super) fn page<R: Keepsake + serde::Serialize>(
+    record: &R,
+    path: Option<&Path>,
+) -> anyhow::Result<()> {
+    match path {
+        Some(path) => write_file(path, &super::report::of_record(record)?),
+        None => Ok(()),
+    }
 }
 
 /// Files that an experiment was asked for: option, form, path.
@@ -140,21 +192,24 @@ pub(super) fn results(record: &Comparison, args: &ResultArgs) -> anyhow::Result<
     for (_, form, path) in asked_for(args) {
         write_file(path, &form.render(record)?)?;
     }
-    Ok(())
+    page(record, args.report.as_deref())
 }
 
 /// Files that shall be written can be: told before an hour of measuring, not
 /// after. None is left behind, since there may be no result.
 pub(super) fn check_writable(args: &ResultArgs) -> anyhow::Result<()> {
-    let files: Vec<(&'static str, &Path)> = asked_for(args)
-        .map(|(option, _, path)| (option, path))
-        .collect();
+    let files = asked_for(args).map(|(option, _, path)| (option, path));
+    let report = args.report.iter().map(|path| ("--report", path.as_path()));
+    let files: Vec<(&'static str, &Path)> = files.chain(report).collect();
     check_files(&files)
 }
 
 /// The same of files by option.
 pub(super) fn check_files(files: &[(&'static str, &Path)]) -> anyhow::Result<()> {
     for (option, path) in files {
+        if *option == "--report" {
+            super::report::template()?;
+        }
         let is_new = !path.exists();
         std::fs::OpenOptions::new()
             .append(true)
@@ -169,12 +224,16 @@ pub(super) fn check_files(files: &[(&'static str, &Path)]) -> anyhow::Result<()>
     Ok(())
 }
 
+pub(super) fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
+    write_bytes(path, text.as_bytes())
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "cli writes what the user asked for"
 )]
-pub(super) fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
-    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+fn write_bytes(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Longest file read: the largest captures and matrices have a few megabytes,

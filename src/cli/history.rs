@@ -3,21 +3,54 @@
 use anyhow::bail;
 use serde_json::json;
 
-use super::args::{Format, Global, HistoryArgs, ShowArgs};
+use super::args::{Format, Global, HistoryArgs, Narrowing, ShowArgs};
 use super::terminal::Terminal;
 use super::{Exit, open_store};
 use crate::record::{
-    BENCH_SCHEMA, Bench, PROFILE_SCHEMA, ProfileRecord, REPRODUCTION_SCHEMA, Reproduction,
-    SEARCH_SCHEMA, SPIN_ATTACH_SCHEMA, SPIN_PAUSE_SCHEMA, SPIN_REPLAY_SCHEMA, SearchRecord,
-    SpinAttachRecord, SpinPauseRecord, SpinReplayRecord, TOPOLOGY_SCHEMA, TRACE_SCHEMA,
-    TraceRecord,
+    BENCH_SCHEMA, Bench, PROFILE_SCHEMA, ProfileRecord, REPRODUCTION_SCHEMA, Reproduction, SCHEMAS,
+    SEARCH_SCHEMA, SPIN_ATTACH_SCHEMA, SPIN_PAUSE_SCHEMA, SPIN_REPLAY_SCHEMA, SchemaName,
+    SearchRecord, SpinAttachRecord, SpinPauseRecord, SpinReplayRecord, TOPOLOGY_SCHEMA,
+    TRACE_SCHEMA, TraceRecord,
 };
-use crate::report::{self, Line};
-use crate::store::Store;
+use crate::report::{self, Line, page};
+use crate::store::{Filter, Listed, Store};
 
 /// The store, which these commands cannot do without.
 pub(super) fn needed_store(global: &Global) -> anyhow::Result<Store> {
     open_store(global)?.ok_or_else(|| anyhow::anyhow!("--store none: there is nothing to read"))
+}
+
+/// The filter that options stand for.
+pub(super) fn filter(narrowing: &Narrowing) -> anyhow::Result<Filter> {
+    if let Some(kind) = &narrowing.kind {
+        check_kind(kind)?;
+    }
+    Ok(Filter {
+        host: narrowing.host.clone(),
+        schema: narrowing.kind.clone(),
+        tag: narrowing.tag.clone(),
+        ..Filter::default()
+    })
+}
+
+fn check_kind(kind: &str) -> anyhow::Result<()> {
+    let kinds = || {
+        SCHEMAS
+            .into_iter()
+            .filter_map(SchemaName::parse)
+            .map(|s| s.name)
+    };
+    let short = |name: &'static str| name.strip_prefix("pinwise.").unwrap_or(name);
+    let is_known =
+        SCHEMAS.contains(&kind) || kinds().any(|name| name == kind || short(name) == kind);
+    if !is_known {
+        let known: Vec<&str> = kinds().map(short).collect();
+        bail!(
+            "--kind '{kind}': no record is of that kind ({})",
+            known.join(", ")
+        );
+    }
+    Ok(())
 }
 
 pub(super) fn history(
@@ -25,31 +58,54 @@ pub(super) fn history(
     args: &HistoryArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let entries = needed_store(global)?.list(args.limit)?;
+    let filter = Filter {
+        text: args.text.clone(),
+        limit: Some(args.limit),
+        ..filter(&args.narrowing)?
+    };
+    let found = needed_store(global)?.find(&filter)?;
     if terminal.is_json() {
-        let records: Vec<serde_json::Value> = entries
-            .iter()
-            .map(|e| {
-                json!({
-                    "id": e.id, "schema": e.schema, "time": e.time, "host": e.host,
-                    "title": e.title, "verdict": e.verdict, "complete": e.is_complete,
-                })
-            })
+        let lines = found.lines.iter();
+        let records: Vec<_> = lines
+            .map(|line| page::Line::new(&line.entry, &line.outline))
             .collect();
-        terminal.print_json(&json!({ "records": records }))?;
+        terminal.print_json(&json!({ "records": records, "total": found.total }))?;
         return Ok(Exit::Done);
     }
-    let lines: Vec<Line<'_>> = entries
-        .iter()
-        .map(|e| Line {
-            id: &e.id,
-            host: &e.host,
-            title: &e.title,
-            verdict: if e.is_complete { &e.verdict } else { "cut off" },
-        })
-        .collect();
+    let lines: Vec<Line<'_>> = found.lines.iter().map(line).collect();
+    let is_narrowed = filter.text.is_some()
+        || filter.host.is_some()
+        || filter.schema.is_some()
+        || filter.tag.is_some();
+    if lines.is_empty() && is_narrowed {
+        terminal.print("No record fits.\n")?;
+        return Ok(Exit::Done);
+    }
     terminal.print(&report::history(&lines))?;
+    if found.total > lines.len() {
+        terminal.note(&format!(
+            "These are the newest {} of {} records; --limit shows more.",
+            lines.len(),
+            found.total
+        ));
+    }
     Ok(Exit::Done)
+}
+
+/// A record as lists for people show it.
+pub(super) fn line(listed: &Listed) -> Line<'_> {
+    let entry = &listed.entry;
+    Line {
+        id: &entry.id,
+        host: &entry.host,
+        title: &entry.title,
+        verdict: if entry.is_complete {
+            &entry.verdict
+        } else {
+            "cut off"
+        },
+        tags: &listed.outline.tags,
+    }
 }
 
 pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
@@ -98,10 +154,6 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
         let record: SpinPauseRecord = stored.kept(SPIN_PAUSE_SCHEMA)?;
         super::spin::show_pause(&record, terminal)?;
         return Ok(Exit::Done);
-    }
-    if stored.is_of(SPIN_REPLAY_SCHEMA) {
-        let record: SpinReplayRecord = stored.kept(SPIN_REPLAY_SCHEMA)?;
-        return print(&record, terminal, |r| report::spin_replay(r, palette));
     }
     let record = stored.comparison()?;
     print(&record, terminal, |r| report::comparison(r, palette))

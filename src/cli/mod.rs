@@ -6,6 +6,7 @@
 mod args;
 mod bench;
 mod compare;
+mod diff;
 mod exit;
 mod export;
 mod generate;
@@ -16,11 +17,15 @@ mod plan;
 mod predict;
 mod profile;
 mod progress;
+mod prune;
 mod recipes;
+mod report;
 mod reproduce;
 mod search;
+mod serve;
 mod spin;
 mod subject;
+mod tag;
 mod terminal;
 mod top;
 mod topology;
@@ -122,6 +127,11 @@ fn dispatch(cli: Cli, terminal: &Terminal) -> anyhow::Result<Exit> {
         Command::History(args) => history::history(global, &args, terminal),
         Command::Show(args) => history::show(global, &args, terminal),
         Command::Export(args) => export::stored(global, &args, terminal),
+        Command::Tag(args) => tag::tag(global, &args, terminal),
+        Command::Diff(args) => diff::diff(global, &args, terminal),
+        Command::Prune(args) => prune::prune(global, &args, terminal),
+        Command::Report(args) => report::report(global, &args, terminal),
+        Command::Serve(args) => serve::serve(global, &args, terminal),
         Command::Generate(args) => generate::generate(&args),
     }
 }
@@ -170,13 +180,17 @@ fn simulated(global: &Global) -> anyhow::Result<&str> {
 
 /// Opens the store, unless there shall be none.
 fn open_store(global: &Global) -> anyhow::Result<Option<Store>> {
-    let location = match &global.store {
-        Some(text) => Location::parse(text)?,
-        None => Location::Sqlite(default_store()?),
-    };
-    match location {
+    match location(global)? {
         Location::Nowhere => Ok(None),
         Location::Sqlite(path) => Ok(Some(Store::open(&path)?)),
+    }
+}
+
+/// Where records are kept.
+fn location(global: &Global) -> anyhow::Result<Location> {
+    match &global.store {
+        Some(text) => Ok(Location::parse(text)?),
+        None => Ok(Location::Sqlite(default_store()?)),
     }
 }
 

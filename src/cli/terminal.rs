@@ -58,10 +58,20 @@ impl Terminal {
         !self.is_quiet && io::stderr().is_terminal()
     }
 
+    /// Does a person read what is printed?
+    pub(super) fn is_read_by_people(self) -> bool {
+        io::stdout().is_terminal()
+    }
+
     /// Writes data. A reader that has gone away is no error.
     pub(super) fn print(self, text: &str) -> anyhow::Result<()> {
+        self.print_bytes(text.as_bytes())
+    }
+
+    /// The same of data that is no text.
+    pub(super) fn print_bytes(self, bytes: &[u8]) -> anyhow::Result<()> {
         let mut out = io::stdout().lock();
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        match out.write_all(bytes).and_then(|()| out.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             result => Ok(result?),
         }

@@ -13,6 +13,16 @@ pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
     Ok(duration)
 }
 
+/// Reads how old a record is: `36h`, `90d`, `12w`.
+pub(super) fn parse_age(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|_| "write an age such as 36h, 90d or 12w".to_owned())
+}
+
+/// Reads a label of records.
+pub(super) fn parse_tag(text: &str) -> Result<String, String> {
+    crate::record::check_tag(text).map(|()| text.to_owned())
+}
+
 /// How long: a time, or a number of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BudgetChoice {

@@ -5,12 +5,17 @@
 //! these types and nothing else, so that text, JSON, CSV and pages agree.
 //! `docs/records.md` describes them field by field.
 
+mod base64;
 mod bench;
+mod change;
 mod comparison;
 mod diff;
 mod finding;
+mod kept;
 mod kernel;
+mod known;
 mod measured;
+mod outline;
 mod placements;
 mod prediction;
 mod profile;
@@ -20,12 +25,17 @@ mod replay;
 mod reproduction;
 mod search;
 mod spin;
+mod tags;
+mod timeline;
 mod top;
 mod topology;
 mod trace;
 
 pub use bench::{
     BENCH_SCHEMA, Bench, BenchCell, BenchKernel, GroupScore, Question, SmtRecord, SmtState,
+};
+pub use change::{
+    ChangeVerdict, ComparedRecord, DIFF_SCHEMA, DiffRecord, FigureChange, MachineChange,
 };
 pub use comparison::{
     Arm, ArmTrace, COMPARISON_SCHEMA, Comparison, ContrastRecord, Estimate, HostRecord,
@@ -34,13 +44,16 @@ pub use comparison::{
 };
 pub use diff::{Difference, TOPOLOGY_DIFF_SCHEMA, TopologyDiff};
 pub use finding::{DOCTOR_SCHEMA, Doctor, Finding, Severity};
+pub use kept::entry_of;
 pub use kernel::{KERNEL_SCHEMA, KernelRecord};
+pub use known::{SCHEMAS, any, check};
 pub use measured::{
     Agreement, BandwidthRecord, ClockRecord, Contradiction, DriftPair, DriftRecord, DriftState,
     EffortRecord, HomeLatency, LadderPoint, LadderRecord, LevelVerdict, LoadedLatencyRecord,
     Measured, MeasuredLevel, Median, Modes, PairRecord, PauseRecord, PlateauRecord,
     SchedulingRecord, SurveyRecord,
 };
+pub use outline::{Figure, Outline};
 pub use placements::{PLACEMENTS_SCHEMA, PlacementsRecord, ShapeRecord, ThreadPlacements};
 pub use prediction::{PREDICTION_SCHEMA, PlacementPrediction, PredictedPlacement};
 pub use profile::{
@@ -73,17 +86,21 @@ pub use spin::{
     SpinPlace, SpinPredictRecord, SpinReplayRecord, SpinScan, SpinShares, SpinThread,
     TooLongRecord, TunableRecord,
 };
+pub use tags::{check_tag, with_tags};
 pub use top::{Busiest, MoveRates, TOP_SCHEMA, TopCpu, TopRecord, TopSharing, TopThread, UsedCpu};
 pub use topology::{
     CacheRecord, CountsRecord, CpuRecord, KindRecord, MachineRecord, NodeRecord, QuotaRecord,
     RestrictionRecord, TOPOLOGY_SCHEMA, TopologyRecord,
 };
 
+pub use timeline::{
+    CpuSpans, LeftOutSpans, PackedCpuRecord, PackedError, PackedSharingRecord, PackedSlice,
+    PackedSlicesRecord, PackedSpan, PackedWaitsRecord, SliceRecord, TimelineRecord,
+};
 pub use trace::{
-    CoreTimeRecord, CpuSpans, CpuTimeRecord, IdleWaitingRecord, LostRecord, MigrationCounts,
-    SharingCauses, SliceRecord, SmtSharingRecord, TRACE_SCHEMA, ThreadCpu, ThreadRecord,
-    TierRecord, TimelineRecord, TraceCost, TraceFigures, TraceRecord, TraceSource, TraceTotals,
-    WaitCauses, WaitRecord,
+    CoreTimeRecord, CpuTimeRecord, IdleWaitingRecord, LostRecord, MigrationCounts, SharingCauses,
+    SmtSharingRecord, TRACE_SCHEMA, ThreadCpu, ThreadRecord, TierRecord, TraceCost, TraceFigures,
+    TraceRecord, TraceSource, TraceTotals, WaitCauses, WaitRecord,
 };
 
 /// A record that is stored whole, and what its line of the history says.
@@ -123,6 +140,24 @@ impl Keepsake for TopologyRecord {
             title: "topology --measure".to_owned(),
             verdict: self.summary(),
             is_complete: true,
+        }
+    }
+}
+
+impl Keepsake for Comparison {
+    fn entry(&self) -> Entry {
+        let verdict = match self.stopped {
+            Some(_) => self.verdict.sentence.clone(),
+            None => String::new(),
+        };
+        Entry {
+            id: self.id.clone(),
+            schema: self.schema.clone(),
+            time: self.started.clone(),
+            host: self.host_name(),
+            title: self.title(),
+            verdict,
+            is_complete: self.stopped.is_some(),
         }
     }
 }
@@ -191,6 +226,14 @@ pub enum RecordError {
         found: String,
         /// What was expected.
         wanted: &'static str,
+    },
+    /// No record, or of a schema of which nothing is known.
+    #[error(
+        "the schema '{found}' is of no record that this pinwise knows; a newer pinwise may read it"
+    )]
+    Unknown {
+        /// What it says it is.
+        found: String,
     },
     /// Written by a newer pinwise.
     #[error(

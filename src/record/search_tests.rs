@@ -3,7 +3,8 @@
 use super::tests::any_run;
 use super::*;
 use crate::topology::Topology;
-use proptest::prelude::*;
+// By name: `record` has an `any` of its own.
+use proptest::prelude::{any, *};
 
 /// A number between 0 and 1 that looks like chance.
 fn chance(number: usize, stream: u64) -> f64 {

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::topology::Topology;
-use proptest::prelude::*;
+// By name: `record` has an `any` of its own.
+use proptest::prelude::{any, *};
 
 /// Text with quotes, escapes and letters of all alphabets.
 fn any_text() -> impl Strategy<Value = String> {

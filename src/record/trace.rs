@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::comparison::HostRecord;
 use super::finding::Finding;
+use super::timeline::TimelineRecord;
 use super::{Entry, Keepsake};
 
 /// Schema of [`TraceRecord`].
@@ -374,45 +375,6 @@ pub struct CoreTimeRecord {
     pub busy_s: Option<f64>,
     /// Time with two or more.
     pub shared_s: Option<f64>,
-}
-
-/// Who ran where and when: every slice, or sums over equal spans of time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TimelineRecord {
-    /// Slices kept at most; a longer trace has spans only.
-    pub most_slices: usize,
-    /// Every slice of traced threads; `null` where there were more.
-    pub slices: Option<Vec<SliceRecord>>,
-    /// Length of a span, seconds.
-    pub span_s: f64,
-    /// Spans of each CPU.
-    pub spans: Vec<CpuSpans>,
-}
-
-/// A thread on a CPU from one switch to the next.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SliceRecord {
-    /// The thread.
-    pub thread: i32,
-    /// The CPU.
-    pub cpu: usize,
-    /// Its beginning, seconds since the trace's first moment.
-    pub start_s: f64,
-    /// Its length, seconds.
-    pub length_s: f64,
-    /// How it ended: `blocked`, `preempted`, `ended`, `untold`.
-    pub end: String,
-}
-
-/// What a CPU did in each span, as shares of it (0 to 1).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CpuSpans {
-    /// The CPU.
-    pub cpu: usize,
-    /// Share of traced threads.
-    pub own: Vec<f64>,
-    /// Share of others; empty where not told.
-    pub foreign: Vec<f64>,
 }
 
 impl TraceRecord {

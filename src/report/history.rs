@@ -14,6 +14,8 @@ pub struct Line<'a> {
     pub title: &'a str,
     /// What came out.
     pub verdict: &'a str,
+    /// Labels of the user's.
+    pub tags: &'a [String],
 }
 
 /// The list for a terminal, in the order given.
@@ -22,16 +24,20 @@ pub fn history(lines: &[Line<'_>]) -> String {
     if lines.is_empty() {
         return "Nothing has been recorded yet.\n".to_owned();
     }
-    lines
-        .iter()
-        .map(|line| {
-            format!(
-                "{}  {:<10}  {}\n{}\n",
-                visible(line.id),
-                shortened(line.host, 10),
-                shortened(line.title, WIDTH - line.id.len().min(30) - 14),
-                paragraph("    ", "    ", line.verdict)
-            )
-        })
-        .collect()
+    lines.iter().map(entry).collect()
+}
+
+fn entry(line: &Line<'_>) -> String {
+    let mut text = format!(
+        "{}  {:<10}  {}\n{}\n",
+        visible(line.id),
+        shortened(line.host, 10),
+        shortened(line.title, WIDTH - line.id.len().min(30) - 14),
+        paragraph("    ", "    ", line.verdict)
+    );
+    if !line.tags.is_empty() {
+        let tags = paragraph("    tags: ", "          ", &line.tags.join(", "));
+        text.push_str(&format!("{tags}\n"));
+    }
+    text
 }

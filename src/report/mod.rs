@@ -7,6 +7,7 @@
 //! and hosts with control characters made visible: they are hostile input.
 
 mod bench;
+mod change;
 mod comparison;
 mod diff;
 mod doctor;
@@ -17,6 +18,9 @@ mod kernel;
 mod markup;
 mod matrix;
 mod measured;
+pub mod page;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 mod placement;
 mod placements;
 mod prediction;
@@ -37,6 +41,7 @@ mod wiring;
 mod xml;
 
 pub use bench::{bench, bench_csv};
+pub use change::record_diff;
 pub use comparison::comparison;
 pub use diff::topology_diff;
 pub use doctor::doctor;
@@ -55,7 +60,7 @@ pub use search::{search, search_csv, search_picture};
 pub use spin::{
     spin_advice, spin_attach, spin_check, spin_pause, spin_prediction, spin_replay, spin_scan,
 };
-pub use style::{Palette, visible};
+pub use style::{Palette, bytes, visible};
 pub use svg::topology_svg;
 pub use topology::topology;
 pub use trace::{tiers, trace};

@@ -229,7 +229,8 @@ pub(super) fn quantity(value: f64, unit: &str) -> String {
 }
 
 /// A size in binary units.
-pub(super) fn bytes(value: f64) -> String {
+#[must_use]
+pub fn bytes(value: f64) -> String {
     let mut value = value;
     let mut unit = "B";
     for larger in ["KiB", "MiB", "GiB", "TiB"] {

@@ -18,11 +18,13 @@
 //! * [`surrogate`]: what a few runs say of arms that were never run;
 //! * [`steadiness`]: which arm's runs spread less;
 //! * [`describe`], [`diagnose`]: spread, drift, outliers, position effects;
+//! * [`apart`]: two series that were measured apart in time;
 //! * [`welch`]: what other tools would have concluded.
 //!
 //! Nothing here reads a clock or draws a random number.
 
 pub mod anytime;
+pub mod apart;
 pub mod confirm;
 pub mod describe;
 pub mod diagnose;

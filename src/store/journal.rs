@@ -63,6 +63,11 @@ impl Journal {
         self.file.write_all(&self.buffer)
     }
 
+    /// Is it this record's?
+    pub(super) fn is_of(&self, store: &Path, id: &str) -> bool {
+        self.path == path(store, id)
+    }
+
     /// The record is whole elsewhere.
     pub(super) fn remove(self) {
         remove(&self.path);
@@ -124,6 +129,35 @@ pub(super) fn orphans(store: &Path) -> Vec<Orphan> {
             })
         })
         .collect()
+}
+
+/// What a look at a journal tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// Its writer lives; its length in bytes.
+    Written(u64),
+    /// Its writer is gone.
+    Orphaned,
+    /// There is none.
+    Missing,
+}
+
+/// Looks whether a journal grows.
+pub(super) fn state(path: &Path) -> State {
+    let Ok(file) = OpenOptions::new().read(true).open(path) else {
+        return State::Missing;
+    };
+    // Held for an instant and shared with other readers; who would take the
+    // journal in at this instant leaves it to the next.
+    match file.try_lock_shared() {
+        Ok(()) => State::Orphaned,
+        Err(_) => State::Written(file.metadata().map_or(0, |found| found.len())),
+    }
+}
+
+/// Does a living process write this record?
+pub(super) fn is_being_written(store: &Path, id: &str) -> bool {
+    matches!(state(&path(store, id)), State::Written(_))
 }
 
 /// Where a record's journal stands.

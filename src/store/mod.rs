@@ -6,15 +6,21 @@
 //! them; what they mean is the record's affair.
 
 mod journal;
+mod lines;
+mod schema;
 mod sqlite;
+mod upkeep;
 
 use std::path::PathBuf;
 
+use serde_json::value::{RawValue, to_raw_value};
+
 pub use crate::record::Entry;
-pub use sqlite::Store;
+pub use sqlite::{FileIdentity, Generation, Growth, Store};
+pub use upkeep::{Removed, Retagged};
 
 use crate::record::{
-    COMPARISON_SCHEMA, Comparison, RecordError, RunRecord, TOPOLOGY_SCHEMA, TopologyRecord,
+    COMPARISON_SCHEMA, Comparison, Outline, RecordError, RunRecord, TOPOLOGY_SCHEMA, TopologyRecord,
 };
 
 /// Where records are kept.
@@ -88,6 +94,12 @@ pub enum StoreError {
     /// No record, or more than one, has this id.
     #[error("{0}")]
     Id(String),
+    /// A record that another process is writing shall be changed.
+    #[error("record {id} is still being written by a running pinwise; try again when it has ended")]
+    BeingWritten {
+        /// Its id.
+        id: String,
+    },
     /// A record that is there cannot be read.
     #[error("record {id}: {reason}")]
     Record {
@@ -128,6 +140,49 @@ impl Location {
     }
 }
 
+/// What a history is narrowed to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Made on this host.
+    pub host: Option<String>,
+    /// Of this schema, such as `pinwise.trace/1`, or kind, such as `trace`.
+    pub schema: Option<String>,
+    /// With this tag.
+    pub tag: Option<String>,
+    /// Of this question, see [`Outline::subject`].
+    pub subject: Option<String>,
+    /// Words that all occur in id, title, host, verdict or tags, in any case.
+    pub text: Option<String>,
+    /// At most so many lines.
+    pub limit: Option<usize>,
+    /// Without the newest so many.
+    pub offset: usize,
+}
+
+/// A record's line of the history, and what lists and plots say of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listed {
+    /// The line.
+    pub entry: Entry,
+    /// Tags, subject, machine, headline figures.
+    pub outline: Outline,
+}
+
+/// What a filter finds.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Found {
+    /// The records, newest first, within limit and offset.
+    pub lines: Vec<Listed>,
+    /// How many there are beyond limit and offset, too.
+    pub total: usize,
+    /// Hosts of all records of the store, sorted.
+    pub hosts: Vec<String>,
+    /// Schemas of all records of the store, sorted.
+    pub schemas: Vec<String>,
+    /// Tags of all records of the store, sorted.
+    pub tags: Vec<String>,
+}
+
 /// A record as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
@@ -145,6 +200,23 @@ impl Stored {
     pub fn is_of(&self, schema: &str) -> bool {
         let name = |text| crate::record::SchemaName::parse(text).map(|s| s.name.to_owned());
         name(&self.entry.schema) == name(schema)
+    }
+
+    /// The record as JSON, as pages and exports get it: of a comparison that
+    /// was not finished, with the runs that are there.
+    ///
+    /// # Errors
+    /// [`StoreError::Record`] where it is damaged, newer or of no known schema.
+    pub fn whole(&self) -> Result<Box<RawValue>, StoreError> {
+        let bad = |reason| StoreError::Record {
+            id: self.entry.id.clone(),
+            reason,
+        };
+        crate::record::check(&self.body).map_err(bad)?;
+        if !self.entry.is_complete && self.is_of(COMPARISON_SCHEMA) {
+            return to_raw_value(&self.comparison()?).map_err(|error| bad(error.into()));
+        }
+        RawValue::from_string(self.body.clone()).map_err(|error| bad(error.into()))
     }
 
     /// The machine that this is.

@@ -5,14 +5,21 @@
 //! runs of a record that still grows stand in a journal beside the file; one
 //! whose writer was killed is taken in when the store is next opened.
 
+mod watching;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, params};
+use serde::Serialize;
 
 use super::journal::{self, Journal, Orphan};
-use super::{Entry, StoreError, Stored};
-use crate::record::{Comparison, Keepsake, RunRecord};
+use super::lines::{self, entry};
+use super::schema::{self, MIGRATIONS};
+use super::{Entry, Filter, Found, StoreError, Stored};
+use crate::record::{Comparison, Keepsake, Outline, RunRecord};
+
+pub use watching::{FileIdentity, Generation, Growth};
 
 /// How long to wait for another process's lock.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -20,33 +27,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Ids listed where the beginning of one fits several.
 const SHOWN_MATCHES: usize = 3;
 
-/// Steps from an empty file to the newest schema; `user_version` counts them.
-const MIGRATIONS: [&str; 1] = ["
-    CREATE TABLE record (
-        id       TEXT PRIMARY KEY NOT NULL,
-        schema   TEXT NOT NULL,
-        time     TEXT NOT NULL,
-        host     TEXT NOT NULL,
-        title    TEXT NOT NULL,
-        verdict  TEXT NOT NULL,
-        complete INTEGER NOT NULL,
-        body     TEXT NOT NULL
-    );
-    CREATE INDEX record_by_time ON record (time);
-    CREATE TABLE run (
-        record TEXT NOT NULL REFERENCES record (id) ON DELETE CASCADE,
-        number INTEGER NOT NULL,
-        arm    INTEGER NOT NULL,
-        body   TEXT NOT NULL,
-        PRIMARY KEY (record, number)
-    ) WITHOUT ROWID;
-"];
-
 /// An open store.
 #[derive(Debug)]
 pub struct Store {
-    connection: Connection,
-    path: PathBuf,
+    pub(super) connection: Connection,
+    pub(super) path: PathBuf,
     journal: Option<Journal>,
 }
 
@@ -85,38 +70,50 @@ impl Store {
     /// # Errors
     /// [`StoreError`] where it cannot be written.
     pub fn begin(&mut self, record: &Comparison) -> Result<(), StoreError> {
-        self.put(record, false)
-            .map_err(|error| self.explain(&error))?;
-        let journal = Journal::create(&self.path, &record.id).map_err(|e| self.cannot_write(&e))?;
+        // Its lock comes first: no one may take it for one that was cut off.
+        self.lock(&record.id)?;
+        self.put_begun(record).map_err(|error| {
+            self.unlock();
+            self.explain(&error)
+        })
+    }
+
+    fn lock(&mut self, id: &str) -> Result<(), StoreError> {
+        let journal = Journal::create(&self.path, id).map_err(|e| self.cannot_write(&e))?;
         self.journal = Some(journal);
         Ok(())
+    }
+
+    fn unlock(&mut self) {
+        if let Some(journal) = self.journal.take() {
+            journal.remove();
+        }
     }
 
     /// Writes a record, in place of what was kept of it before.
     ///
     /// # Errors
     /// [`StoreError`] where it cannot be written.
-    pub fn keep(&mut self, record: &(impl Keepsake + serde::Serialize)) -> Result<(), StoreError> {
-        let line = record.entry();
-        let body = serde_json::to_string(record).unwrap_or_default();
-        let row = params![
-            line.id,
-            line.schema,
-            line.time,
-            line.host,
-            line.title,
-            line.verdict,
-            line.is_complete,
-            body
-        ];
-        self.replace_row(&line.id, row)
-            .map_err(|error| self.explain(&error))
+    pub fn keep(&mut self, record: &(impl Keepsake + Serialize)) -> Result<(), StoreError> {
+        // One that grows without runs is locked all the same.
+        let entry = record.entry();
+        if !entry.is_complete && self.journal.is_none() {
+            self.lock(&entry.id)?;
+        }
+        self.replace(record).map_err(|error| self.explain(&error))?;
+        // The lock of another record may hold runs that stand nowhere else.
+        let journal = self.journal.as_ref();
+        if entry.is_complete && journal.is_some_and(|j| j.is_of(&self.path, &entry.id)) {
+            self.unlock();
+        }
+        Ok(())
     }
 
-    fn replace_row(&self, id: &str, row: &[&dyn rusqlite::ToSql]) -> rusqlite::Result<()> {
+    fn replace(&self, record: &(impl Keepsake + Serialize)) -> rusqlite::Result<()> {
+        let entry = record.entry();
         let transaction = self.connection.unchecked_transaction()?;
-        transaction.execute("DELETE FROM record WHERE id = ?1", [id])?;
-        self.write_row(row)?;
+        transaction.execute("DELETE FROM record WHERE id = ?1", [&entry.id])?;
+        self.put(record, &entry)?;
         transaction.commit()
     }
 
@@ -125,20 +122,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`] where the store cannot be read.
     pub fn newest(&self, schema: &str, host: &str) -> Result<Option<Stored>, StoreError> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM record WHERE schema = ?1 AND host = ?2 AND complete
-             ORDER BY time DESC, rowid DESC LIMIT 1"
-        );
-        let found = self
-            .connection
-            .query_row(&sql, [schema, host], with_body)
-            .optional()
-            .map_err(|error| self.explain(&error))?;
-        Ok(found.map(|(entry, body)| Stored {
-            entry,
-            body,
-            runs: Vec::new(),
-        }))
+        let newest = "schema = ?1 AND host = ?2 AND complete";
+        self.select_newest(newest, &[&schema, &host])
+            .map_err(|error| self.explain(&error))
     }
 
     /// The newest record of this schema, complete or not, of whatever host.
@@ -146,20 +132,8 @@ impl Store {
     /// # Errors
     /// [`StoreError`] where the store cannot be read.
     pub fn newest_of(&self, schema: &str) -> Result<Option<Stored>, StoreError> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM record WHERE schema = ?1
-             ORDER BY time DESC, rowid DESC LIMIT 1"
-        );
-        let found = self
-            .connection
-            .query_row(&sql, [schema], with_body)
-            .optional()
-            .map_err(|error| self.explain(&error))?;
-        Ok(found.map(|(entry, body)| Stored {
-            entry,
-            body,
-            runs: Vec::new(),
-        }))
+        self.select_newest("schema = ?1", &[&schema])
+            .map_err(|error| self.explain(&error))
     }
 
     /// Adds a run that has just finished to the record begun last.
@@ -181,9 +155,7 @@ impl Store {
     pub fn finish(&mut self, record: &Comparison) -> Result<(), StoreError> {
         self.replace_parts(record)
             .map_err(|error| self.explain(&error))?;
-        if let Some(journal) = self.journal.take() {
-            journal.remove();
-        }
+        self.unlock();
         Ok(())
     }
 
@@ -195,9 +167,7 @@ impl Store {
         self.connection
             .execute("DELETE FROM record WHERE id = ?1 AND NOT complete", [id])
             .map_err(|error| self.explain(&error))?;
-        if let Some(journal) = self.journal.take() {
-            journal.remove();
-        }
+        self.unlock();
         Ok(())
     }
 
@@ -208,6 +178,20 @@ impl Store {
     pub fn list(&self, limit: usize) -> Result<Vec<Entry>, StoreError> {
         self.select_entries(limit)
             .map_err(|error| self.explain(&error))
+    }
+
+    /// What a filter finds, newest first, without reading a body.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store cannot be read.
+    pub fn find(&self, filter: &Filter) -> Result<Found, StoreError> {
+        // One transaction: total and lines are of the same moment.
+        let found = self.connection.unchecked_transaction().and_then(|moment| {
+            let found = lines::find(&moment, filter)?;
+            moment.commit()?;
+            Ok(found)
+        });
+        found.map_err(|error| self.explain(&error))
     }
 
     /// The record whose id begins with `id`, or the newest for `last`.
@@ -283,38 +267,12 @@ impl Store {
         if usize::try_from(self.version()?) == Ok(MIGRATIONS.len()) {
             return Ok(());
         }
-        let transaction = self
-            .connection
-            .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        // Another process may have been faster.
-        let done: usize = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        for step in MIGRATIONS.iter().skip(done) {
-            transaction.execute_batch(step)?;
-        }
-        transaction.pragma_update(None, "user_version", MIGRATIONS.len())?;
-        transaction.commit()
+        schema::migrate(&mut self.connection)
     }
 
-    fn put(&self, record: &Comparison, is_complete: bool) -> rusqlite::Result<()> {
+    /// Writes a record and its line, within the caller's transaction.
+    fn put(&self, record: &impl Serialize, entry: &Entry) -> rusqlite::Result<()> {
         let body = serde_json::to_string(record).unwrap_or_default();
-        let verdict = if is_complete {
-            &record.verdict.sentence
-        } else {
-            ""
-        };
-        self.write_row(params![
-            record.id,
-            record.schema,
-            record.started,
-            record.host_name(),
-            record.title(),
-            verdict,
-            is_complete,
-            body
-        ])
-    }
-
-    fn write_row(&self, row: &[&dyn rusqlite::ToSql]) -> rusqlite::Result<()> {
         self.connection
             .prepare_cached(
                 "INSERT INTO record (id, schema, time, host, title, verdict, complete, body)
@@ -322,8 +280,17 @@ impl Store {
                  ON CONFLICT (id) DO UPDATE SET
                     verdict = excluded.verdict, complete = excluded.complete, body = excluded.body",
             )?
-            .execute(row)?;
-        Ok(())
+            .execute(params![
+                entry.id,
+                entry.schema,
+                entry.time,
+                entry.host,
+                entry.title,
+                entry.verdict,
+                entry.is_complete,
+                body
+            ])?;
+        lines::write(&self.connection, entry, &Outline::of(&body))
     }
 
     /// Takes in the journals whose writers are gone.
@@ -353,29 +320,60 @@ impl Store {
         transaction.commit()
     }
 
+    fn put_begun(&self, record: &Comparison) -> rusqlite::Result<()> {
+        let entry = Entry {
+            verdict: String::new(),
+            is_complete: false,
+            ..record.entry()
+        };
+        let transaction = self.connection.unchecked_transaction()?;
+        self.put(record, &entry)?;
+        transaction.commit()
+    }
+
     fn replace_parts(&self, record: &Comparison) -> rusqlite::Result<()> {
         let transaction = self.connection.unchecked_transaction()?;
         // Not an update: it may be that its beginning could not be written.
-        self.put(record, true)?;
+        self.put(record, &finished(record))?;
         transaction.execute("DELETE FROM run WHERE record = ?1", [&record.id])?;
         transaction.commit()
     }
 
     fn select_entries(&self, limit: usize) -> rusqlite::Result<Vec<Entry>> {
+        let sql = format!(
+            "SELECT {} FROM line ORDER BY time DESC, number DESC LIMIT ?1",
+            lines::COLUMNS
+        );
         self.connection
-            .prepare(
-                "SELECT id, schema, time, host, title, verdict, complete FROM record
-                 ORDER BY time DESC, rowid DESC LIMIT ?1",
-            )?
+            .prepare(&sql)?
             .query_map([limit], entry)?
             .collect()
     }
 
+    /// The newest record whose line is so.
+    fn select_newest(
+        &self,
+        condition: &str,
+        values: &[&dyn rusqlite::ToSql],
+    ) -> rusqlite::Result<Option<Stored>> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM record WHERE id = (
+                SELECT id FROM line WHERE {condition} ORDER BY time DESC, number DESC LIMIT 1
+             )"
+        );
+        let found = self.connection.query_row(&sql, values, with_body);
+        let found = found.optional()?;
+        Ok(found.map(|(entry, body)| Stored {
+            entry,
+            body,
+            runs: Vec::new(),
+        }))
+    }
+
     fn select_matching(&self, id: &str) -> rusqlite::Result<Vec<(Entry, String)>> {
         if id == "last" {
-            let sql =
-                format!("SELECT {COLUMNS} FROM record ORDER BY time DESC, rowid DESC LIMIT 1");
-            let newest = self.connection.query_row(&sql, [], with_body).optional()?;
+            let newest = self.select_newest("TRUE", &[])?;
+            let newest = newest.map(|stored| (stored.entry, stored.body));
             return Ok(newest.into_iter().collect());
         }
         let exact = format!("SELECT {COLUMNS} FROM record WHERE id = ?1");
@@ -386,8 +384,12 @@ impl Store {
         if let Some(same) = same {
             return Ok(vec![same]);
         }
+        // Ids that begin so stand side by side in the index.
         let sql = format!(
-            "SELECT {COLUMNS} FROM record WHERE substr(id, 1, length(?1)) = ?1 ORDER BY time LIMIT ?2"
+            "SELECT {COLUMNS} FROM record WHERE id IN (
+                SELECT id FROM line
+                WHERE id >= ?1 AND id < ?1 || char(0x10FFFF) ORDER BY id LIMIT ?2
+             ) ORDER BY time, rowid"
         );
         self.connection
             .prepare(&sql)?
@@ -409,7 +411,7 @@ impl Store {
         }
     }
 
-    fn explain(&self, error: &rusqlite::Error) -> StoreError {
+    pub(super) fn explain(&self, error: &rusqlite::Error) -> StoreError {
         let path = self.path.display().to_string();
         let reason = error.to_string();
         match error.sqlite_error_code() {
@@ -445,6 +447,15 @@ fn is_of_the_moment(error: &rusqlite::Error) -> bool {
     )
 }
 
+/// The line of a comparison that has ended, in whatever way.
+fn finished(record: &Comparison) -> Entry {
+    Entry {
+        verdict: record.verdict.sentence.clone(),
+        is_complete: true,
+        ..record.entry()
+    }
+}
+
 /// Columns of [`with_body`].
 const COLUMNS: &str = "id, schema, time, host, title, verdict, complete, body";
 
@@ -452,18 +463,6 @@ fn with_body(row: &Row<'_>) -> rusqlite::Result<(Entry, String)> {
     Ok((entry(row)?, row.get(7)?))
 }
 
-fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
-    Ok(Entry {
-        id: row.get(0)?,
-        schema: row.get(1)?,
-        time: row.get(2)?,
-        host: row.get(3)?,
-        title: row.get(4)?,
-        verdict: row.get(5)?,
-        is_complete: row.get(6)?,
-    })
-}
-
 #[cfg(test)]
 #[path = "sqlite_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -8,7 +8,7 @@ use crate::study::compare::{self, Observer, Plan, Tuning};
 use crate::workload::Command;
 
 /// A small simulated comparison.
-fn comparison(id: &str, observer: &mut dyn Observer) -> Comparison {
+pub(in crate::store) fn comparison(id: &str, observer: &mut dyn Observer) -> Comparison {
     let mut machine = SimulatedMachine::open("core:2 pu:1", 1).unwrap();
     let (topology, _) = machine.topology().unwrap();
     let placements = ["os-default", "cpu:0"].map(|name| name.parse().unwrap());
@@ -42,7 +42,7 @@ impl Observer for Keeper<'_> {
     }
 }
 
-fn store() -> (tempfile::TempDir, Store) {
+pub(in crate::store) fn store() -> (tempfile::TempDir, Store) {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("a/b/pinwise.db")).unwrap();
     (folder, store)

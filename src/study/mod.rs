@@ -1,6 +1,7 @@
 //! Experiments: plans driven over a machine into records.
 
 pub mod bench;
+pub mod change;
 pub mod compare;
 pub mod doctor;
 pub mod noise;

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::{Analysis, Event, IDLE, Left, Sample, Scope, Summary, Tid, Tier, What};
+use super::{
+    Analysis, Blame, Event, IDLE, Left, Sample, Scope, Summary, Tid, Tier, Wait, What, Why,
+};
 use crate::topology::{CpuSet, Topology};
 
 const MS: u64 = 1_000_000;
@@ -286,6 +288,42 @@ fn a_number_that_comes_again_is_another_thread() {
     assert_eq!(told.cpu_ns, 15 * MS);
 }
 
+/// The first switch of a CPU credits the leaver with all the time before, and
+/// a thread that ended elsewhere meanwhile has had that time already.
+#[test]
+fn who_ended_elsewhere_was_not_here_since_the_beginning() {
+    let ended = What::Switch {
+        prev: 4,
+        left: Left::Ended,
+        next: IDLE,
+    };
+    let events = vec![
+        switch(0, 0, IDLE, IDLE),
+        at(10, 1, ended),
+        switch(20, 2, 4, IDLE),
+    ];
+    let told = summary(SMT, Tier::Bpf.scope(), &events, 30);
+    assert_eq!(told.cpu_ns, 10 * MS);
+    check_timeline(&told);
+}
+
+/// A thread that leaves a CPU did not wait on another one, whatever was told
+/// of it before; and what that CPU loses does not concern it.
+#[test]
+fn who_leaves_a_cpu_waits_nowhere() {
+    let events = vec![
+        switch(0, 7, IDLE, 2),
+        switch(0, 7, 2, IDLE),
+        wake(0, 1, 7),
+        switch(5, 1, 1, 1),
+        at(5, 7, What::Lost { records: 3 }),
+        at(10, 0, What::In { thread: 1 }),
+    ];
+    let told = summary(SMT, Tier::Bpf.scope(), &events, 20);
+    assert_eq!(told.waits.total_ns, Some(0));
+    check_timeline(&told);
+}
+
 #[test]
 fn until_somebody_is_named_all_are_followed() {
     let told = on_smt(vec![switch(10, 0, IDLE, 1), switch(30, 0, 1, IDLE)], 100);
@@ -412,5 +450,101 @@ proptest! {
             prop_assert!(avoidable <= sharing.shared);
             prop_assert!(sharing.shared <= told.cpu_ns);
         }
+        check_timeline(&told);
     }
+}
+
+/// What is drawn is what is counted: no thread is at two places at once, and
+/// the parts sum to the wholes.
+#[track_caller]
+fn check_timeline(told: &Summary) {
+    let timeline = &told.timeline;
+    let slices = timeline.slices.as_ref().unwrap();
+    let drawn: u64 = slices.iter().map(|s| s.end_ns - s.start_ns).sum();
+    // Polling counts CPU time without seeing slices.
+    assert!(drawn <= told.cpu_ns);
+    let mut stays: Vec<(Tid, u64, u64)> = slices
+        .iter()
+        .map(|slice| (slice.thread, slice.start_ns, slice.end_ns))
+        .collect();
+    if let Some(waits) = &timeline.waits {
+        stays.extend(waits.waits.iter().map(|w| (w.thread, w.start_ns, w.end_ns)));
+        let kept: u64 = waits.waits.iter().map(|w| w.end_ns - w.start_ns).sum();
+        if let Some(causes) = told.waits.causes {
+            let counted =
+                causes.scheduler + causes.mask + causes.others + causes.own + causes.starting;
+            assert_eq!(kept + waits.left_out.ns, counted);
+        }
+    }
+    stays.retain(|(_, start, end)| start < end);
+    stays.sort_unstable();
+    for pair in stays.windows(2) {
+        let [(one, _, end), (other, start, _)] = pair else {
+            unreachable!()
+        };
+        assert!(one != other || end <= start, "{pair:?}");
+    }
+    let avoidable = told.sharing.and_then(|sharing| sharing.avoidable);
+    assert_eq!(avoidable.is_some(), timeline.sharing.is_some());
+    if let (Some(avoidable), Some(sharing)) = (avoidable, &timeline.sharing) {
+        let sum = |blame: Blame| -> u64 {
+            let spans = sharing.spans.iter().filter(|span| span.blame == blame);
+            let ns = spans.map(|s| (s.end_ns - s.start_ns) * u64::from(s.threads));
+            ns.sum()
+        };
+        let drawn = [Blame::Scheduler, Blame::Mask, Blame::Others].map(sum);
+        assert_eq!(
+            drawn,
+            [avoidable.scheduler, avoidable.mask, avoidable.others]
+        );
+    }
+}
+
+#[test]
+fn waits_and_sharing_are_drawn() {
+    let fork = at(
+        0,
+        0,
+        What::Fork {
+            parent: 1,
+            child: 2,
+            process: 1,
+        },
+    );
+    let told = on_smt(
+        vec![
+            follow(1),
+            fork,
+            switch(10, 0, IDLE, 1),
+            switch(20, 1, IDLE, 2),
+            preempt(40, 1, 2, 7),
+            preempt(70, 1, 7, 2),
+        ],
+        100,
+    );
+    check_timeline(&told);
+    let waits = told.timeline.waits.unwrap();
+    assert_eq!(
+        waits.waits,
+        [Wait {
+            thread: 2,
+            cpu: 1,
+            start_ns: 40 * MS,
+            end_ns: 70 * MS,
+            why: Why::Scheduler,
+        }]
+    );
+    let spans = told.timeline.sharing.unwrap().spans;
+    let spans: Vec<_> = spans
+        .iter()
+        .map(|s| (s.core, s.start_ns / MS, s.end_ns / MS, s.threads, s.blame))
+        .collect();
+    assert_eq!(
+        spans,
+        [
+            (0, 20, 40, 2, Blame::Scheduler),
+            (0, 40, 70, 1, Blame::Others),
+            (0, 70, 100, 2, Blame::Scheduler),
+        ]
+    );
 }

@@ -23,6 +23,7 @@ mod migrations;
 mod summary;
 mod tier;
 mod tracepoint;
+mod varint;
 
 pub use analysis::Analysis;
 pub use event::{Event, IDLE, Left, Sample, Tid, What};
@@ -30,11 +31,14 @@ pub use ground::{Crossed, Ground};
 pub use merge::Merger;
 pub use migrations::Migrations;
 pub use summary::{
-    Avoidable, Causes, CoreSummary, CpuSpans, CpuSummary, EPISODE_NS, IdleWaiting, MOST_SLICES,
-    Sharing, Slice, Summary, ThreadSummary, Timeline, Unknown, Waits,
+    Avoidable, Blame, Causes, CoreSummary, CpuSlices, CpuSpans, CpuSummary, EPISODE_NS,
+    IdleWaiting, LeftOut, MOST_PACKED, MOST_SLICES, PackedSlices, SHORTEST_WAIT_NS, Sharing,
+    SharingSpan, SharingSpans, Slice, Summary, ThreadSummary, Timeline, Unknown, Wait, WaitSpans,
+    Waits, Why,
 };
 pub use tier::{Availability, Refusal, Scope, Tier};
 pub use tracepoint::{Declared, States};
+pub use varint::{put_varints, take_varint};
 
 #[cfg(test)]
 mod analysis_tests;

@@ -219,6 +219,13 @@ pub struct Timeline {
     /// Every slice of followed threads; `None` where there were more than
     /// [`MOST_SLICES`].
     pub slices: Option<Vec<Slice>>,
+    /// The same of a longer trace, packed; `None` where `slices` has them, and
+    /// above [`MOST_PACKED`].
+    pub packed: Option<PackedSlices>,
+    /// The longest waits; `None` where the source does not see switches.
+    pub waits: Option<WaitSpans>,
+    /// When cores shared needlessly; `None` where that is not known.
+    pub sharing: Option<SharingSpans>,
     /// Length of a span.
     pub span_ns: u64,
     /// Of each CPU the time in each span.
@@ -227,6 +234,122 @@ pub struct Timeline {
 
 /// Slices kept at most: a record of some MB.
 pub const MOST_SLICES: usize = 20_000;
+
+/// Slices packed at most: some 7 bytes each.
+pub const MOST_PACKED: usize = 2_000_000;
+
+/// Shorter waits are not kept one by one.
+pub const SHORTEST_WAIT_NS: u64 = 10_000;
+
+/// Slices in few bytes. For each slice of a CPU, in the order of time, three
+/// numbers stand as [`super::put_varints`] writes them: ns since the CPU's last
+/// slice ended (of the first: since the trace began), its length in ns, and
+/// its thread's place in `threads` times 4 plus how it ended, as [`Left`] is
+/// numbered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PackedSlices {
+    /// Threads in the order in which they were first on a CPU; a number that
+    /// came again stands for another thread.
+    pub threads: Vec<Tid>,
+    /// The CPUs that any ran on.
+    pub cpus: Vec<CpuSlices>,
+}
+
+/// Slices of a CPU.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CpuSlices {
+    /// The CPU.
+    pub cpu: u32,
+    /// How many.
+    pub count: u64,
+    /// Packed.
+    pub bytes: Vec<u8>,
+}
+
+/// The longest waits, in the order of their beginning.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WaitSpans {
+    /// They.
+    pub waits: Vec<Wait>,
+    /// All others.
+    pub left_out: LeftOut,
+}
+
+/// Spans that are not kept one by one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// How many.
+    pub count: u64,
+    /// Their sum.
+    pub ns: u64,
+}
+
+/// A thread in a run queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// The thread.
+    pub thread: Tid,
+    /// The CPU it was queued on last.
+    pub cpu: u32,
+    /// Its beginning.
+    pub start_ns: u64,
+    /// Its end.
+    pub end_ns: u64,
+    /// Why for the most part.
+    pub why: Why,
+}
+
+/// Why a thread waited, as [`Causes`] has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// Another CPU that it may use idled.
+    Scheduler,
+    /// Only CPUs idled that its mask forbids.
+    Mask,
+    /// Another program's thread ran where it was queued.
+    Others,
+    /// A followed thread ran where it was queued.
+    Own,
+    /// The CPU had yet to start.
+    Starting,
+    /// The source does not say.
+    Untold,
+}
+
+/// When cores shared needlessly, in the order of time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SharingSpans {
+    /// They.
+    pub spans: Vec<SharingSpan>,
+    /// All others; their sum counts each thread.
+    pub left_out: LeftOut,
+}
+
+/// A core shared needlessly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharingSpan {
+    /// The core's index among the machine's.
+    pub core: usize,
+    /// Its beginning.
+    pub start_ns: u64,
+    /// Its end.
+    pub end_ns: u64,
+    /// Followed threads that could have been alone.
+    pub threads: u32,
+    /// Whose doing it was.
+    pub blame: Blame,
+}
+
+/// Whose doing avoidable sharing was, as [`Avoidable`] has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Blame {
+    /// The idle core was allowed.
+    Scheduler,
+    /// It was forbidden.
+    Mask,
+    /// The sibling ran another program's thread.
+    Others,
+}
 
 /// A thread on a CPU from one switch to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

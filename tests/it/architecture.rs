@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::support::root;
 
 /// What each module may use of the others.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("topology", &[]),
     ("workload", &[]),
     ("stats", &[]),
@@ -75,6 +75,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
             "record",
         ],
     ),
+    ("web", &["record", "store", "report"]),
     (
         "cli",
         &[
@@ -92,6 +93,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
             "store",
             "study",
             "report",
+            "web",
         ],
     ),
 ];

@@ -1,6 +1,7 @@
 //! Documents keep their promises: what README and help show can be run, and
 //! what README prints is what comes out.
 
+use std::io::BufRead;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -83,12 +84,41 @@ impl Stage {
     #[track_caller]
     fn try_example(&self, line: &str) {
         let line = quick(line);
+        if line.starts_with("pinwise serve") {
+            return self.serve(&line);
+        }
         match self.missing(&line) {
             None => {
                 self.run(&line);
             }
             Some(why) => eprintln!("SKIPPED {line}: {why}"),
         }
+    }
+
+    /// A site that starts, says where it is, and ends when it is told to. There
+    /// is no browser to open it, and the port may be somebody else's.
+    #[track_caller]
+    fn serve(&self, line: &str) {
+        let line = line.replace(" --open", "").replace(" --port 8080", "");
+        let words = shell_words::split(&line).unwrap();
+        let mut site = pinwise(&self.path("store.db"))
+            .args(&words[1..])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut address = String::new();
+        std::io::BufReader::new(site.stdout.take().unwrap())
+            .read_line(&mut address)
+            .unwrap();
+        let killed = std::process::Command::new("kill")
+            .arg(site.id().to_string())
+            .status();
+        assert!(killed.unwrap().success());
+        assert!(site.wait().unwrap().success(), "{line}");
+        assert!(
+            address.starts_with("http://127.0.0.1:"),
+            "{line}: {address}"
+        );
     }
 
     /// What the recipe of a line lacks here.
@@ -182,6 +212,8 @@ fn quick(line: &str) -> String {
         )
         .replace("search --threads 2 ", "search --threads 1 ")
         .replace("--threads 16", "--threads 1");
+    // One record is not two.
+    let line = &line.replace("diff last last", "diff before.json after.json");
     for command in ["compare", "aa"] {
         let named = format!("pinwise {command} ");
         if let Some(rest) = line.strip_prefix(&named)
@@ -296,6 +328,12 @@ fn help_examples_run() {
         "run",
         "show",
         "export",
+        "history",
+        "tag",
+        "diff",
+        "report",
+        "serve",
+        "prune",
         "spin",
         "spin pause",
         "spin predict",
@@ -316,9 +354,11 @@ fn help_examples_run() {
         for line in examples.lines().take_while(|line| !line.trim().is_empty()) {
             // Ids in examples are somebody else's.
             let line = line.trim().replace("20261121-2132", "last");
+            let line = line.replace("20261122", "last");
             // What another program does first was done already.
             let line = line.split("; ").last().unwrap().to_owned();
-            if line == "pinwise doctor" || line.contains("search --resume") {
+            let is_elsewhere = line.starts_with("ssh ");
+            if line == "pinwise doctor" || line.contains("search --resume") || is_elsewhere {
                 continue;
             }
             stage.try_example(&line);

@@ -14,6 +14,7 @@
 
 mod anytime;
 mod architecture;
+mod change;
 mod cli;
 mod damaged;
 mod docs;
@@ -29,6 +30,7 @@ mod replay;
 mod rivals;
 mod rivals_tests;
 mod search;
+mod serve;
 mod simulated;
 mod spin_attach;
 mod spin_replay;

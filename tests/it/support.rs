@@ -16,7 +16,12 @@ pub(crate) fn pinwise(store: &Path) -> Command {
     command
         .env("PINWISE_STORE", format!("sqlite:{}", store.display()))
         .env("NO_COLOR", "1")
-        .env_remove("PINWISE_RUN");
+        .env_remove("PINWISE_RUN")
+        .env_remove("PINWISE_PAGE");
+    // What is tested is what goes into a page; its own tests see the real one.
+    if pinwise::report::page::PAGE.is_none() {
+        command.env("PINWISE_PAGE", root().join("tests/data/page.html"));
+    }
     command
 }
 

@@ -5,13 +5,16 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::programs::{cargo, find, step};
-use crate::{bpf, generated};
+use crate::{bpf, generated, web};
 
 /// Format, lints, tests, documents.
 pub(crate) fn check() -> Result<()> {
     need_component("rustfmt", "cargo-fmt");
     need_component("clippy", "cargo-clippy");
     step(&mut cargo(&["fmt", "--all", "--check"]))?;
+    // First: the page is compiled into the binary.
+    web::build()?;
+    web::unit()?;
     step(&mut cargo(&[
         "clippy",
         "--workspace",
@@ -23,6 +26,7 @@ pub(crate) fn check() -> Result<()> {
         "warnings",
     ]))?;
     step(cargo(&["test", "--workspace", "--locked"]).env("INSTA_UPDATE", "no"))?;
+    web::in_browser()?;
     generated::check()?;
     bpf::check()?;
     step(cargo(&["doc", "--no-deps", "--locked", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings"))?;

@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::programs::{find_or_install, release_binary, root, target};
+use crate::web;
 
 /// Size of the input, so that a run takes some tenths of a second.
 const INPUT_BYTES: usize = 4 << 20;
@@ -15,6 +16,7 @@ const INPUT_BYTES: usize = 4 << 20;
 /// `xz -T2` on it and says where the record is.
 pub(crate) fn run() -> Result<()> {
     let xz = find_or_install("xz", "xz-utils")?;
+    web_or_not();
     let pinwise = release_binary()?;
     let folder = target().join("demo");
     std::fs::create_dir_all(&folder)?;
@@ -43,6 +45,13 @@ pub(crate) fn run() -> Result<()> {
         pinwise = pinwise.display()
     );
     Ok(())
+}
+
+/// The page is worth having, but not needed for a verdict.
+fn web_or_not() {
+    if let Err(error) = web::build() {
+        eprintln!("xtask: without the page: {error:#}");
+    }
 }
 
 /// The project's source text and the compiled program: what people compress.

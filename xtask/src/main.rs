@@ -13,6 +13,7 @@ mod check;
 mod demo;
 mod generated;
 mod programs;
+mod web;
 
 use std::process::ExitCode;
 
@@ -25,6 +26,7 @@ Usage: cargo xtask COMMAND
   check             format, lints, all tests, generated documents: what CI runs
   bless             accept the output that tests saw as the one they expect
   gen [--check]     write docs/cli.md, man pages and completions (or check docs)
+  web               build the page of reports and `serve` (with Node)
   bpf [--check]     compile the BPF program of traces (or check the object)
   capture NAME      save this machine's topology as tests/data/machines/NAME
   bench [NAME…]     measure pinwise and its peers; writes docs/benchmarks.md
@@ -50,6 +52,7 @@ fn run(arguments: &[&str]) -> Result<()> {
         ["bless"] => check::bless(),
         ["gen"] => generated::write(),
         ["gen", "--check"] => generated::check(),
+        ["web"] => web::build(),
         ["bpf"] => bpf::write(),
         ["bpf", "--check"] => bpf::check(),
         ["capture", name] => generated::capture(name),

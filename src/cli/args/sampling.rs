@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::cli::values::parse_tag;
 use crate::profile::Event;
 
 /// How samples are made.
@@ -29,7 +30,7 @@ pub struct SamplingArgs {
     #[arg(long, value_name = "FILE")]
     pub export_json: Option<PathBuf>,
     /// Label the record
-    #[arg(long = "tag", value_name = "TAG")]
+    #[arg(long = "tag", value_name = "TAG", value_parser = parse_tag)]
     pub tags: Vec<String>,
 }
 

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::WorkloadArgs;
-use crate::cli::values::{BudgetChoice, parse_budget, parse_count, parse_margin, parse_whole};
+use crate::cli::values::{
+    BudgetChoice, parse_budget, parse_count, parse_margin, parse_tag, parse_whole,
+};
 
 /// `pinwise search`
 #[derive(Debug, Args)]
@@ -93,8 +95,11 @@ pub struct SearchResultArgs {
     /// Write one line per run
     #[arg(long, value_name = "FILE")]
     pub export_csv: Option<PathBuf>,
+    /// Write an HTML page to open or to send
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
     /// Label the record
-    #[arg(long = "tag", value_name = "TAG")]
+    #[arg(long = "tag", value_name = "TAG", value_parser = parse_tag)]
     pub tags: Vec<String>,
 }
 

@@ -1,23 +1,119 @@
 //! Arguments of the commands that read stored records.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
-use crate::cli::values::parse_count;
+use crate::cli::values::{parse_age, parse_count, parse_tag, parse_whole};
+
+/// Which records.
+#[derive(Debug, Args)]
+pub struct Narrowing {
+    /// Only records made on this host
+    #[arg(long, value_name = "HOST")]
+    pub host: Option<String>,
+    /// Only records of this kind: comparison, bench, topology, trace, search,
+    /// profile, spin-attach …
+    #[arg(long, value_name = "KIND")]
+    pub kind: Option<String>,
+    /// Only records with this tag
+    #[arg(long, value_name = "TAG")]
+    pub tag: Option<String>,
+}
 
 /// `pinwise history`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   pinwise history
   pinwise history --limit 5 --format json
+  pinwise history --kind comparison --tag nightly
+  pinwise history --text 'xz faster'
 
 `pinwise show ID` shows one of them again, `pinwise export ID` writes it in
-another format.")]
+another format, `pinwise tag ID --add TAG` labels it.")]
 pub struct HistoryArgs {
+    /// Which.
+    #[command(flatten)]
+    pub narrowing: Narrowing,
+    /// Only records whose id, command, host, verdict or tags hold all these
+    /// words, in any case
+    #[arg(long, value_name = "WORDS")]
+    pub text: Option<String>,
     /// At most so many records
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = parse_count)]
     pub limit: usize,
+}
+
+/// `pinwise tag`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pinwise tag last
+  pinwise tag last --add nightly --add before-upgrade
+  pinwise tag 20261121-2132 --remove nightly
+
+Tags stand in the record itself and go with it where it is exported. Lists and
+pages find records by them: pinwise history --tag nightly.")]
+pub struct TagArgs {
+    /// Records: ids, their beginnings, or `last`
+    #[arg(required = true, value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Add a tag
+    #[arg(long, value_name = "TAG", value_parser = parse_tag)]
+    pub add: Vec<String>,
+    /// Remove a tag
+    #[arg(long, value_name = "TAG")]
+    pub remove: Vec<String>,
+}
+
+/// `pinwise diff`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pinwise diff 20261121-2132 last
+  pinwise diff before.json after.json --format json
+
+The two were made at different times, so that a change of the machine in
+between looks like one of the program. To be sure, let both take turns:
+pinwise compare --command ./old --command ./new")]
+pub struct DiffArgs {
+    /// The record before: an id, its beginning, `last`, or a file of exported
+    /// JSON
+    #[arg(value_name = "A")]
+    pub a: String,
+    /// The record after
+    #[arg(value_name = "B")]
+    pub b: String,
+}
+
+/// `pinwise prune`
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "pinwise prune [OPTIONS]",
+    group(clap::ArgGroup::new("which").required(true).multiple(true)
+        .args(["older_than", "keep", "host", "kind", "tag", "untagged"])),
+    after_help = "Examples:
+  pinwise prune --older-than 90d --untagged
+  pinwise prune --kind trace --keep 20 --yes
+
+Without --yes it only says what would go. Conditions narrow one another: a
+record goes where all of them fit. One that is still being written stays.")]
+pub struct PruneArgs {
+    /// Only records older than this, such as 36h, 90d or 12w
+    #[arg(long, value_name = "AGE", value_parser = parse_age)]
+    pub older_than: Option<Duration>,
+    /// Keep the newest N of those that the other conditions name
+    #[arg(long, value_name = "N", value_parser = parse_whole::<usize>)]
+    pub keep: Option<usize>,
+    /// Which.
+    #[command(flatten)]
+    pub narrowing: Narrowing,
+    /// Only records without any tag
+    #[arg(long, conflicts_with = "tag")]
+    pub untagged: bool,
+    /// Remove them; they cannot be brought back
+    #[arg(long)]
+    pub yes: bool,
 }
 
 /// `pinwise show`
@@ -32,9 +128,13 @@ pub struct ShowArgs {
 
 /// `pinwise export`
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    override_usage = "pinwise export [OPTIONS] <FORMAT> <ID>",
+    after_help = "Examples:
   pinwise export last --csv
-  pinwise export last --hyperfine -o runs.json")]
+  pinwise export last --hyperfine -o runs.json
+  pinwise export last --parquet -o runs.parquet"
+)]
 pub struct ExportArgs {
     /// The record's id, its beginning, or `last`
     pub id: String,
@@ -66,4 +166,48 @@ pub struct ExportFormat {
     /// As hyperfine's --export-json
     #[arg(long)]
     pub hyperfine: bool,
+    /// The rows of --csv as Parquet, for pandas, DuckDB, Spark; missing
+    /// figures are null (a file or a pipe, no terminal)
+    #[arg(long)]
+    pub parquet: bool,
+}
+
+/// `pinwise report`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pinwise report last
+  pinwise report 20261121-2132 20261122 -o both.html
+
+The page opens from disk, asks nothing of a network, and holds the records
+whole: `pinwise export` writes them without the drawing.")]
+pub struct ReportArgs {
+    /// Records: ids, their beginnings, `last`, or files of exported JSON
+    #[arg(required = true, value_name = "ID")]
+    pub ids: Vec<String>,
+    /// The file; `-` for standard output [default: pinwise-ID.html]
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// `pinwise serve`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pinwise serve --open
+  pinwise serve --port 8080
+  ssh -L 8080:127.0.0.1:8080 HOST pinwise serve --port 8080
+
+The address that it prints holds a secret: whoever knows it can read all records
+of the store, and nobody else. Nothing can be changed there. Experiments that
+run meanwhile are shown as they grow. Ctrl-C ends it.")]
+pub struct ServeArgs {
+    /// The port [default: any that is free]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub port: u16,
+    /// Open the page in a browser
+    #[arg(long)]
+    pub open: bool,
+    /// Listen on this address of the machine, for others to connect to;
+    /// without encryption [default: 127.0.0.1, this machine only]
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<IpAddr>,
 }

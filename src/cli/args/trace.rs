@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::cli::values::{parse_duration, parse_whole};
+use crate::cli::values::{parse_duration, parse_tag, parse_whole};
 
 /// `pinwise trace`
 #[derive(Debug, Args)]
@@ -79,7 +79,7 @@ pub struct TraceFiles {
     #[arg(long, value_name = "FILE")]
     pub export_json: Option<PathBuf>,
     /// Label the record
-    #[arg(long = "tag", value_name = "TAG")]
+    #[arg(long = "tag", value_name = "TAG", value_parser = parse_tag)]
     pub tags: Vec<String>,
 }
 

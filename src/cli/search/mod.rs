@@ -138,6 +138,7 @@ fn files(args: &SearchResultArgs) -> Vec<(&'static str, &std::path::Path)> {
         ("--picture", &args.picture),
         ("--export-json", &args.export_json),
         ("--export-csv", &args.export_csv),
+        ("--report", &args.report),
     ];
     let files = files.into_iter();
     files
@@ -169,7 +170,7 @@ fn finish(
     if let Some(path) = &results.export_csv {
         export::write_file(path, &report::search_csv(record)?)?;
     }
-    Ok(())
+    export::page(record, results.report.as_deref())
 }
 
 /// Prints a stored search as text, JSON or picture.

@@ -382,6 +382,14 @@ pub fn random_seed() -> u64 {
     sys::random_u64()
 }
 
+/// Bytes that nobody can guess.
+///
+/// # Errors
+/// The system's words, where it has none to give.
+pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
+    sys::random_bytes()
+}
+
 /// The kernel's random name for the time since it booted; `None` where it is
 /// not told.
 #[must_use]

@@ -388,6 +388,18 @@ pub(super) fn random_u64() -> u64 {
     u64::from_ne_bytes(bytes)
 }
 
+/// Random bytes of the operating system, fit for secrets.
+pub(super) fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
+    const { assert!(N <= 256, "more may come in pieces") };
+    let mut bytes = [0u8; N];
+    // SAFETY: the buffer is as long as said.
+    let found = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), N, 0) };
+    if usize::try_from(found) == Ok(N) {
+        return Ok(bytes);
+    }
+    Err(io::Error::last_os_error())
+}
+
 /// The user whose rights this process has.
 pub(super) fn effective_user() -> libc::uid_t {
     // SAFETY: it takes nothing and cannot fail.

@@ -305,6 +305,20 @@ fn deviate(chance: &mut impl Rng) -> f64 {
     (-2.0 * radius.ln()).sqrt() * angle.cos()
 }
 
+/// Mean of a law.
+#[must_use]
+pub fn mean_of(law: &[Normal]) -> f64 {
+    law.iter().map(|n| n.weight * n.mean).sum()
+}
+
+/// Standard deviation of a law.
+#[must_use]
+pub fn sd_of(law: &[Normal]) -> f64 {
+    let mean = mean_of(law);
+    let square = |n: &Normal| n.weight * (n.sd * n.sd + (n.mean - mean) * (n.mean - mean));
+    law.iter().map(square).sum::<f64>().sqrt()
+}
+
 /// The interval that leaves `tail` on either side, variances widened by a
 /// factor. (A mixture has longer tails than the normal law of its moments.)
 #[must_use]

@@ -25,7 +25,7 @@ mod cholesky;
 mod design;
 mod grid;
 
-pub use belief::{Belief, Coefficient, Loss, Normal, below, interval, shortfall};
+pub use belief::{Belief, Coefficient, Loss, Normal, below, interval, mean_of, sd_of, shortfall};
 pub use design::informative;
 
 use std::sync::Arc;
@@ -74,7 +74,9 @@ pub struct Reading {
 #[derive(Debug, Clone)]
 pub struct Surrogate {
     arms: Arc<Arms>,
-    prior: Arc<Prior>,
+    /// Of `arms`, once something is learnt of them: worked out for each arm that
+    /// is added it would cost the cube of their number.
+    prior: Option<Arc<Prior>>,
     grid: Vec<Scales>,
     /// Points that counted at the last look, and after how many readings all
     /// were looked at.
@@ -110,7 +112,7 @@ impl Surrogate {
         Self {
             active: (0..grid.len()).collect(),
             looked_at: 0,
-            prior: Arc::new(Prior::of(&arms)),
+            prior: None,
             arms: Arc::new(arms),
             grid,
         }
@@ -127,7 +129,7 @@ impl Surrogate {
         let arms = Arc::make_mut(&mut self.arms);
         arms.features.push(features);
         arms.mean.push(mean);
-        self.prior = Arc::new(Prior::of(&self.arms));
+        self.prior = None;
         self.arms.mean.len() - 1
     }
 
@@ -135,6 +137,8 @@ impl Surrogate {
     /// no number, are left out; without any the answer is what was known
     /// before.
     pub fn learn(&mut self, readings: &[Reading]) -> Belief {
+        let arms = &self.arms;
+        let prior = Arc::clone(self.prior.get_or_insert_with(|| Arc::new(Prior::of(arms))));
         let known = self.arms.mean.len();
         let readings: Vec<Reading> = readings
             .iter()
@@ -151,7 +155,7 @@ impl Surrogate {
         let mut candidates: Vec<Candidate> = self
             .active
             .iter()
-            .filter_map(|&point| self.weigh(point, &readings, level))
+            .filter_map(|&point| self.weigh(&prior, point, &readings, level))
             .collect();
         let best = candidates
             .iter()
@@ -160,23 +164,25 @@ impl Surrogate {
         self.active = candidates.iter().map(|c| c.point).collect();
         let parts = candidates.iter().map(|candidate| {
             let weight = (candidate.log_weight - best).exp();
-            self.part(candidate, weight, &readings, level)
+            self.part(&prior, candidate, (weight, level), &readings)
         });
-        Belief::new(
-            parts.collect(),
-            Arc::clone(&self.arms),
-            Arc::clone(&self.prior),
-        )
+        Belief::new(parts.collect(), Arc::clone(&self.arms), Arc::clone(&prior))
     }
 
     /// Marginal likelihood of the readings at a point of the grid.
-    fn weigh(&self, point: usize, readings: &[Reading], level: f64) -> Option<Candidate> {
+    fn weigh(
+        &self,
+        prior: &Prior,
+        point: usize,
+        readings: &[Reading],
+        level: f64,
+    ) -> Option<Candidate> {
         let scales = &self.grid[point];
         let size = readings.len();
         let mut matrix = vec![0.0; size * size];
         for (row, a) in readings.iter().enumerate() {
             for (column, b) in readings[..=row].iter().enumerate() {
-                let mut covariance = self.prior.between(scales, a.arm, b.arm);
+                let mut covariance = prior.between(scales, a.arm, b.arm);
                 if a.block == b.block {
                     covariance += scales.block_variance();
                 }
@@ -204,10 +210,10 @@ impl Surrogate {
     /// The posterior at a point of the grid.
     fn part(
         &self,
+        prior: &Prior,
         candidate: &Candidate,
-        weight: f64,
+        (weight, level): (f64, f64),
         readings: &[Reading],
-        level: f64,
     ) -> belief::Part {
         let scales = self.grid[candidate.point];
         let arms = self.arms.mean.len();
@@ -220,11 +226,11 @@ impl Surrogate {
         for arm in 0..arms {
             let cross: Vec<f64> = readings
                 .iter()
-                .map(|reading| self.prior.between(&scales, arm, reading.arm))
+                .map(|reading| prior.between(&scales, arm, reading.arm))
                 .collect();
-            let prior = self.prior.between(&scales, arm, arm);
+            let own = prior.between(&scales, arm, arm);
             let mean = self.arms.mean[arm] + level;
-            part.add(project(cross), &candidate.whitened, prior, mean);
+            part.add(project(cross), &candidate.whitened, own, mean);
         }
         for feature in 0..effects {
             let prior = self.effect_variance(&scales, feature);

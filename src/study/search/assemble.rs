@@ -11,7 +11,7 @@ use crate::record::{
     SearchModelRecord, SearchPlanRecord, SearchRecord, SearchVerdict, Stopped,
 };
 use crate::stats::describe::{median_interval, quantile};
-use crate::stats::surrogate::{Belief, below, interval};
+use crate::stats::surrogate::{Belief, below, interval, mean_of};
 use crate::study::compare::{host_record, metric_record, workload_record};
 use crate::workload::SuccessRule;
 
@@ -233,7 +233,7 @@ fn least(engine: &Engine<'_>, best: usize) -> Option<LeastRecord> {
         .filter(|&arm| is_enough(arm))
         .min_by_key(|&arm| (size(arm), usize::from(arm != best)))?;
     let differences = belief.difference(arm, best);
-    let mean: f64 = differences.iter().map(|d| d.weight * d.mean).sum();
+    let mean = mean_of(&differences);
     let (low, high) = match arm == best {
         true => (0.0, 0.0),
         false => interval(&differences, TAIL, engine.widening()),

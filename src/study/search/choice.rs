@@ -3,7 +3,7 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::stats::surrogate::{Belief, Loss, below, shortfall};
+use crate::stats::surrogate::{Belief, Loss, below, sd_of, shortfall};
 
 /// `os-default`'s number among the arms.
 pub(super) const DEFAULT: usize = 0;
@@ -150,10 +150,8 @@ pub(super) fn unseen(
     let own = belief.own_sd();
     let is_blind = own > BLIND * rule.zone && own > belief.explained_sd();
     let never_ran = |arm: &usize| is_blind && runs[*arm] == 0 && *arm != DEFAULT;
-    let mut arms: Vec<usize> = open.iter().copied().filter(never_ran).collect();
-    arms.sort_by(|&a, &b| standing.promise[b].total_cmp(&standing.promise[a]));
-    arms.truncate(MOST_CHALLENGERS);
-    std::iter::once(DEFAULT).chain(arms).collect()
+    let arms = open.iter().copied().filter(never_ran).collect();
+    with_default(arms, &|arm| standing.promise[arm])
 }
 
 /// Does it matter where the program runs, as far as is known?
@@ -195,10 +193,15 @@ pub(super) fn matters(belief: &Belief, open: &[usize], rule: &Rule) -> Matters {
 /// A block that tells more about whether placement matters: the arms that may
 /// differ most from `os-default`.
 pub(super) fn next_survey(belief: &Belief, open: &[usize]) -> Vec<usize> {
-    let mut others: Vec<usize> = open.iter().copied().filter(|&arm| arm != DEFAULT).collect();
-    others.sort_by(|&a, &b| square(belief, b).total_cmp(&square(belief, a)));
-    others.truncate(MOST_CHALLENGERS);
-    std::iter::once(DEFAULT).chain(others).collect()
+    let others = open.iter().copied().filter(|&arm| arm != DEFAULT);
+    with_default(others.collect(), &|arm| square(belief, arm))
+}
+
+/// A block of `os-default` and those arms that have most of something.
+fn with_default(mut arms: Vec<usize>, most_of: &dyn Fn(usize) -> f64) -> Vec<usize> {
+    arms.sort_by(|&a, &b| most_of(b).total_cmp(&most_of(a)));
+    arms.truncate(MOST_CHALLENGERS);
+    std::iter::once(DEFAULT).chain(arms).collect()
 }
 
 /// Expected square of what an arm costs over `os-default`, in ln(cost).
@@ -211,9 +214,5 @@ fn square(belief: &Belief, arm: usize) -> f64 {
 /// Standard deviation of what an arm costs over `os-default`.
 fn deviation(belief: &Belief, arm: usize) -> f64 {
     let differences = belief.difference(arm, DEFAULT);
-    let mean: f64 = differences.iter().map(|d| d.weight * d.mean).sum();
-    let square = |d: &crate::stats::surrogate::Normal| {
-        d.weight * (d.sd * d.sd + (d.mean - mean) * (d.mean - mean))
-    };
-    differences.iter().map(square).sum::<f64>().sqrt()
+    sd_of(&differences)
 }

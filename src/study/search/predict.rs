@@ -5,7 +5,7 @@ use super::engine::TAIL;
 use super::features::{FEATURES, View, no_arms, usual_mean};
 use crate::placement::space::Space;
 use crate::record::{SearchRecord, SearchRun, SearchStep};
-use crate::stats::surrogate::{Belief, Reading, Surrogate, interval};
+use crate::stats::surrogate::{Belief, Reading, Surrogate, interval, mean_of};
 use crate::topology::{CpuSet, Topology};
 
 /// What an effect may be on another machine, over what it is here: a standard
@@ -103,7 +103,7 @@ fn forecast(
     runs: usize,
 ) -> Forecast {
     let mut differences = belief.difference(arm, default);
-    let mean: f64 = differences.iter().map(|d| d.weight * d.mean).sum();
+    let mean = mean_of(&differences);
     if !is_here {
         for difference in &mut differences {
             let elsewhere = ELSEWHERE * difference.mean;

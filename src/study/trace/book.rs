@@ -1,17 +1,15 @@
 //! Events to a record: the analysis's nanoseconds become the record's seconds.
 
+use super::timeline;
 use crate::record::{
-    CoreTimeRecord, CpuSpans, CpuTimeRecord, HostRecord, IdleWaitingRecord, LostRecord,
-    MigrationCounts, SharingCauses, SliceRecord, SmtSharingRecord, TRACE_SCHEMA, ThreadCpu,
-    ThreadRecord, TimelineRecord, TraceFigures, TraceRecord, TraceSource, TraceTotals, WaitCauses,
-    WaitRecord,
+    CoreTimeRecord, CpuTimeRecord, HostRecord, IdleWaitingRecord, LostRecord, MigrationCounts,
+    SharingCauses, SmtSharingRecord, TRACE_SCHEMA, ThreadCpu, ThreadRecord, TraceFigures,
+    TraceRecord, TraceSource, TraceTotals, WaitCauses, WaitRecord,
 };
 use crate::topology::Topology;
-use crate::trace::{
-    Analysis, Event, Left, MOST_SLICES, Migrations, Scope, Summary, ThreadSummary, Timeline,
-};
+use crate::trace::{Analysis, Event, Migrations, Scope, Summary, ThreadSummary};
 
-/// Events on their way to a record. Memory does not grow with their number.
+/// Events on their way to a record. What is kept of them is bounded.
 #[derive(Debug)]
 pub struct Book {
     analysis: Analysis,
@@ -84,7 +82,7 @@ impl Book {
             threads_left_out: summary.threads_left_out,
             cpus: cpus(&summary),
             cores: cores(&summary, &self.cores),
-            timeline: timeline(&summary.timeline, summary.from_ns),
+            timeline: timeline::record(&summary.timeline, summary.from_ns),
             findings: Vec::new(),
             exit: None,
             notes: about.notes,
@@ -95,7 +93,7 @@ impl Book {
     }
 }
 
-fn seconds(ns: u64) -> f64 {
+pub(super) fn seconds(ns: u64) -> f64 {
     ns as f64 * 1e-9
 }
 
@@ -264,41 +262,4 @@ fn cores(summary: &Summary, names: &[String]) -> Vec<CoreTimeRecord> {
         shared_s: core.shared_ns.map(seconds),
     };
     summary.by_core.iter().map(record).collect()
-}
-
-fn timeline(told: &Timeline, from_ns: u64) -> TimelineRecord {
-    let slice = |slice: &crate::trace::Slice| SliceRecord {
-        thread: slice.thread,
-        cpu: slice.cpu as usize,
-        start_s: seconds(slice.start_ns.saturating_sub(from_ns)),
-        length_s: seconds(slice.end_ns - slice.start_ns),
-        end: match slice.left {
-            Left::Blocked => "blocked",
-            Left::Preempted => "preempted",
-            Left::Ended => "ended",
-            Left::Untold => "untold",
-        }
-        .to_owned(),
-    };
-    let shares = |spans: &[u64]| -> Vec<f64> {
-        let share = |&ns: &u64| (ns as f64 / told.span_ns as f64 * 1e4).round() / 1e4;
-        spans.iter().map(share).collect()
-    };
-    TimelineRecord {
-        most_slices: MOST_SLICES,
-        slices: told
-            .slices
-            .as_ref()
-            .map(|slices| slices.iter().map(slice).collect()),
-        span_s: seconds(told.span_ns),
-        spans: told
-            .spans
-            .iter()
-            .map(|cpu| CpuSpans {
-                cpu: cpu.cpu as usize,
-                own: shares(&cpu.own_ns),
-                foreign: shares(&cpu.foreign_ns),
-            })
-            .collect(),
-    }
 }

@@ -3,6 +3,7 @@
 
 mod book;
 mod findings;
+mod timeline;
 
 use std::time::Duration;
 

@@ -32,6 +32,11 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
     };
     let is_counted = by_thread.iter().all(|thread| thread.switches.is_some());
     let totals = &analysis.totals;
+    let mut timeline = analysis.drawing.finish(to_ns);
+    timeline.waits = timeline.waits.filter(|_| scope.has_switches);
+    timeline.sharing = sharing
+        .and_then(|sharing| sharing.avoidable)
+        .map(|_| analysis.cores.spans(to_ns));
     Summary {
         from_ns,
         to_ns,
@@ -61,7 +66,7 @@ pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summ
         threads_left_out: left_out,
         by_cpu,
         by_core,
-        timeline: analysis.drawing.finish(to_ns),
+        timeline,
     }
 }
 

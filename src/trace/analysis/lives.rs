@@ -219,7 +219,7 @@ impl Analysis {
                 State::Queued(queued) => match queued.place {
                     Place::Behind(mark) => mark.cpu() == cpu,
                     Place::Starting(at) => at == cpu,
-                    Place::Untold => true,
+                    Place::Untold(_) => true,
                 },
                 _ => false,
             };

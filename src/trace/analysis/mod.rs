@@ -7,10 +7,12 @@
 mod closing;
 mod histogram;
 mod lives;
+mod longest;
 mod polling;
 mod queues;
 mod running;
 mod sharing;
+mod spared;
 mod threads;
 mod timeline;
 mod waiting;
@@ -74,7 +76,7 @@ struct Counts {
 }
 
 /// Events on their way to a [`Summary`]. Memory grows with threads that live
-/// at once and with CPUs, not with events.
+/// at once and with CPUs; what is kept of events for the timeline is bounded.
 #[derive(Debug)]
 pub struct Analysis {
     ground: Ground,

@@ -78,10 +78,15 @@ impl Analysis {
     }
 
     /// The first switch of a CPU tells who was on it until then: whoever
-    /// leaves has been there since the trace began, for every switch is seen.
+    /// leaves has been there since the trace began, for every switch is seen,
+    /// unless it may have been elsewhere.
     fn assume_since_begin(&mut self, cpu: u32, occupant: Occupant) {
         let now_ns = self.now_ns;
-        let sees_all = self.scope.has_all_cpus;
+        let was_elsewhere = match occupant {
+            Occupant::Thread(slot) => self.threads.may_be_known(slot),
+            Occupant::Idle | Occupant::Unknown => false,
+        };
+        let sees_all = self.scope.has_all_cpus && !was_elsewhere;
         let seat = self.seat(cpu);
         if !(sees_all && seat.is_fresh) {
             seat.since_ns = now_ns;
@@ -150,13 +155,14 @@ impl Analysis {
         if thread.is_own {
             seat.own_ns += passed;
             thread.tally.ran(cpu, passed);
-            self.drawing.slice(Slice {
+            let slice = Slice {
                 thread: thread.tid,
                 cpu,
                 start_ns,
                 end_ns: now_ns,
                 left,
-            });
+            };
+            self.drawing.slice(slice, &mut thread.tally.place);
         } else {
             seat.foreign_ns += passed;
         }
@@ -172,11 +178,16 @@ impl Analysis {
         thread.last_cpu = Some(cpu);
         thread.tally.switches += 1;
         thread.tally.preemptions += u64::from(left == Left::Preempted);
-        thread.state = match left {
-            Left::Blocked => State::Blocked,
-            Left::Preempted | Left::Ended | Left::Untold => State::Unknown,
-        };
-        if left == Left::Preempted && thread.is_own {
+        let is_queued = left == Left::Preempted && thread.is_own;
+        // Where it was thought to wait, nobody saw that wait's end.
+        self.set_state(
+            slot,
+            match left {
+                Left::Blocked => State::Blocked,
+                Left::Preempted | Left::Ended | Left::Untold => State::Unknown,
+            },
+        );
+        if is_queued {
             self.queue(slot, cpu, true);
         }
     }

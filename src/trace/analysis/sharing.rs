@@ -9,7 +9,8 @@
 //! mask are dealt next: that was the mask's doing.
 
 use super::super::ground::Ground;
-use super::super::summary::Avoidable;
+use super::super::summary::{Avoidable, SharingSpans};
+use super::spared::Spared;
 use crate::topology::CpuSet;
 
 /// What a CPU does, as far as cores go.
@@ -59,6 +60,7 @@ pub(super) struct Cores {
     void: Vec<Void>,
     deducted: Sums,
     scratch: Vec<u64>,
+    spared: Spared,
 }
 
 /// The sums at a moment.
@@ -101,6 +103,7 @@ impl Cores {
         Self {
             core_of: core_of.collect(),
             uses: vec![Use::Unknown; length],
+            spared: Spared::new(cores.len()),
             cores,
             masks: Vec::new(),
             idle: CpuSet::new(),
@@ -126,6 +129,7 @@ impl Cores {
         self.void.clear();
         self.deducted = [0; 4];
         self.since_ns = time_ns;
+        self.spared.restart(time_ns);
         for core in &mut self.cores {
             core.since_ns = time_ns;
             core.busy_ns = 0;
@@ -182,7 +186,7 @@ impl Cores {
         let matters = was_shared || is_shared || (now_idle != was_idle && !self.shared.is_empty());
         if matters {
             self.advance(time_ns);
-            self.rates = self.deal();
+            self.rates = self.deal(time_ns);
         }
     }
 
@@ -208,6 +212,7 @@ impl Cores {
     /// overlap, nothing is taken back twice.
     pub(super) fn take_back(&mut self, mut from: Moment, time_ns: u64) {
         let to = self.moment(time_ns);
+        self.spared.cut(from.time_ns, to.time_ns);
         while let Some(last) = self.void.pop_if(|last| last.to.time_ns > from.time_ns) {
             if last.from.time_ns < from.time_ns {
                 from = last.from;
@@ -244,6 +249,11 @@ impl Cores {
         (left(0), avoidable)
     }
 
+    /// When and where sharing was avoidable.
+    pub(super) fn spans(self, time_ns: u64) -> SharingSpans {
+        self.spared.finish(time_ns)
+    }
+
     /// Time of a core with a busy CPU, and with several; it must have been
     /// settled.
     pub(super) fn of_core(&self, core: usize) -> (u64, u64) {
@@ -252,9 +262,11 @@ impl Cores {
 
     /// Followed threads that share now, and those that idle cores could have
     /// spared it, by cause.
-    fn deal(&mut self) -> Sums {
+    fn deal(&mut self, time_ns: u64) -> Sums {
         let mut rates = [0; 4];
+        self.spared.retell();
         if self.shared.is_empty() {
+            self.spared.told(time_ns);
             return rates;
         }
         self.scratch.clear();
@@ -271,8 +283,6 @@ impl Cores {
                 }
                 taken += 1;
             }
-            let by = if core.own == core.busy { 1 } else { 3 };
-            rates[by] += relieved(core, 0, taken);
             left.push((at, taken, core.busy));
         }
         for (at, taken, busy) in left {
@@ -280,8 +290,16 @@ impl Cores {
             while more + 1 < busy && take_any(&mut self.scratch) {
                 more += 1;
             }
-            rates[2] += relieved(&self.cores[at], taken, more);
+            let core = &self.cores[at];
+            let mut spared = [0; 3];
+            spared[if core.own == core.busy { 0 } else { 2 }] = relieved(core, 0, taken);
+            spared[1] = relieved(core, taken, more);
+            for (rate, threads) in rates[1..].iter_mut().zip(spared) {
+                *rate += u64::from(threads);
+            }
+            self.spared.tell(at, spared, time_ns);
         }
+        self.spared.told(time_ns);
         rates
     }
 }
@@ -313,12 +331,12 @@ const fn is_idle(core: &Core) -> bool {
 
 /// Followed threads that share no more when the idle cores taken go from one
 /// number to another.
-fn relieved(core: &Core, before: u32, after: u32) -> u64 {
+fn relieved(core: &Core, before: u32, after: u32) -> u32 {
     let by = |taken: u32| {
         let all_gone = taken + 1 >= core.busy && taken > 0;
         if all_gone { core.busy } else { taken }
     };
-    u64::from(by(after).min(core.own) - by(before).min(core.own))
+    by(after).min(core.own) - by(before).min(core.own)
 }
 
 fn own_masks<'a>(core: &'a Core, uses: &'a [Use]) -> impl Iterator<Item = usize> + 'a {

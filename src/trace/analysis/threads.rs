@@ -1,7 +1,7 @@
 //! The threads of a trace: those that live, by number, and what became of
 //! those that ended. Memory is bounded by the threads that live at once.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::super::summary::{Causes, ThreadSummary};
 use super::super::{Migrations, Sample, Tid};
@@ -11,6 +11,8 @@ use super::queues::Mark;
 const MOST_TOLD: usize = 1_000;
 /// Processes told apart; beyond that their number is a lower bound.
 const MOST_PROCESSES: usize = 1 << 20;
+/// Threads remembered as gone; beyond that each may be one of them.
+const MOST_GONE: usize = 1 << 16;
 
 /// What a thread does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,8 +46,8 @@ pub(super) struct Queued {
 /// Where a queued thread waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Nobody knows what other CPUs do.
-    Untold,
+    /// On this CPU; nobody knows what the others do.
+    Untold(u32),
     /// On an idle CPU that is about to start it.
     Starting(u32),
     /// Behind others.
@@ -85,6 +87,8 @@ pub(super) struct Tally {
     pub(super) migrations: Migrations,
     pub(super) shared_ns: u64,
     pub(super) cpus: Vec<(u32, u64)>,
+    /// Its place among the threads of the timeline's slices.
+    pub(super) place: Option<u32>,
 }
 
 impl Tally {
@@ -141,6 +145,8 @@ pub(super) struct Threads {
     slots: Vec<Option<Thread>>,
     free: Vec<usize>,
     by_tid: HashMap<Tid, usize>,
+    /// Numbers of threads that are gone.
+    gone: HashSet<Tid>,
     told: Vec<ThreadSummary>,
     left_out: u64,
     followed: u64,
@@ -211,6 +217,15 @@ impl Threads {
         self.slots.get_mut(slot)?.as_mut()
     }
 
+    /// May the trace have told of this thread before? Or it began during the
+    /// trace, or another of its number did and is gone.
+    pub(super) fn may_be_known(&self, slot: usize) -> bool {
+        let is_full = self.gone.len() >= MOST_GONE;
+        self.of(slot).is_some_and(|thread| {
+            !thread.is_fresh || thread.was_born || is_full || self.gone.contains(&thread.tid)
+        })
+    }
+
     pub(super) fn is_own(&self, slot: usize) -> bool {
         self.of(slot).is_some_and(|thread| thread.is_own)
     }
@@ -246,6 +261,9 @@ impl Threads {
             return;
         };
         self.by_tid.remove(&thread.tid);
+        if self.gone.len() < MOST_GONE {
+            self.gone.insert(thread.tid);
+        }
         self.free.push(slot);
         if !thread.is_own {
             return;

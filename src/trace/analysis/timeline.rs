@@ -1,7 +1,16 @@
-//! Slices while they are few, and spans of time that grow coarser as the trace
-//! grows longer: memory for CPUs, not for time.
+//! Slices while they are few, packed while they are not too many, and spans of
+//! time that grow coarser as the trace grows longer. What is kept of slices and
+//! waits is bounded; beyond that memory is for CPUs, not for time.
 
-use super::super::summary::{CpuSpans, MOST_SLICES, Slice, Timeline};
+use super::super::summary::{
+    CpuSlices, CpuSpans, LeftOut, MOST_PACKED, MOST_SLICES, PackedSlices, SHORTEST_WAIT_NS, Slice,
+    Timeline, Wait, WaitSpans,
+};
+use super::super::{Left, Tid, put_varints};
+use super::longest::{Longest, Span};
+
+/// Waits kept at most.
+const MOST_WAITS: usize = 100_000;
 
 /// Spans of each CPU at most.
 const SPANS: usize = 512;
@@ -12,6 +21,8 @@ const SHORTEST_NS: u64 = 100_000;
 pub(super) struct Drawing {
     from_ns: Option<u64>,
     slices: Option<Vec<Slice>>,
+    packing: Option<Packing>,
+    waits: Longest<Wait>,
     span_ns: u64,
     cpus: Vec<[Vec<u64>; 2]>,
 }
@@ -21,6 +32,8 @@ impl Drawing {
         Self {
             from_ns: None,
             slices: Some(Vec::new()),
+            packing: Some(Packing::new()),
+            waits: Longest::new(MOST_WAITS, SHORTEST_WAIT_NS),
             span_ns: SHORTEST_NS,
             cpus: Vec::new(),
         }
@@ -31,7 +44,15 @@ impl Drawing {
         self.from_ns.get_or_insert(time_ns);
     }
 
-    pub(super) fn slice(&mut self, slice: Slice) {
+    /// A slice; `place` is the thread's among those drawn, once it has one.
+    pub(super) fn slice(&mut self, slice: Slice, place: &mut Option<u32>) {
+        if let Some(packing) = &mut self.packing {
+            if packing.count == MOST_PACKED {
+                self.packing = None;
+            } else {
+                packing.add(slice, self.from_ns.unwrap_or(slice.start_ns), place);
+            }
+        }
         if let Some(slices) = &mut self.slices {
             if slices.len() == MOST_SLICES {
                 self.slices = None;
@@ -39,6 +60,10 @@ impl Drawing {
                 slices.push(slice);
             }
         }
+    }
+
+    pub(super) fn wait(&mut self, wait: Wait) {
+        self.waits.push(wait);
     }
 
     /// A CPU was busy from then to then, with a followed thread or another.
@@ -77,6 +102,9 @@ impl Drawing {
     }
 
     pub(super) fn finish(self, to_ns: u64) -> Timeline {
+        let (mut waits, count, ns) = self.waits.finish();
+        waits.sort_by_key(|wait| (wait.start_ns, wait.thread));
+        let packed = self.packing.filter(|_| self.slices.is_none());
         let elapsed_ns = to_ns.saturating_sub(self.from_ns.unwrap_or(to_ns));
         let many = usize::try_from(elapsed_ns.div_ceil(self.span_ns)).unwrap_or(SPANS);
         let is_used = |spans: &[Vec<u64>; 2]| spans.iter().any(|s| !s.is_empty());
@@ -87,6 +115,12 @@ impl Drawing {
         let numbered = (0u32..).zip(self.cpus);
         Timeline {
             slices: self.slices,
+            packed: packed.map(Packing::finish),
+            waits: Some(WaitSpans {
+                waits,
+                left_out: LeftOut { count, ns },
+            }),
+            sharing: None,
             span_ns: self.span_ns,
             spans: numbered
                 .filter(|(_, spans)| is_used(spans))
@@ -97,6 +131,80 @@ impl Drawing {
                 })
                 .collect(),
         }
+    }
+}
+
+/// Slices being packed.
+#[derive(Debug)]
+struct Packing {
+    count: usize,
+    threads: Vec<Tid>,
+    /// Of each CPU its slices and the end of the last.
+    cpus: Vec<(CpuSlices, u64)>,
+}
+
+impl Packing {
+    const fn new() -> Self {
+        Self {
+            count: 0,
+            threads: Vec::new(),
+            cpus: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, slice: Slice, from_ns: u64, place: &mut Option<u32>) {
+        let thread = *place.get_or_insert_with(|| {
+            self.threads.push(slice.thread);
+            // There are fewer threads than slices, and of those two millions.
+            u32::try_from(self.threads.len() - 1).unwrap_or(u32::MAX)
+        });
+        let at = slice.cpu as usize;
+        if at >= self.cpus.len() {
+            self.cpus
+                .resize_with(at + 1, || (CpuSlices::default(), from_ns));
+        }
+        let (cpu, last_ns) = &mut self.cpus[at];
+        put_varints(
+            &mut cpu.bytes,
+            [
+                slice.start_ns.saturating_sub(*last_ns),
+                slice.end_ns.saturating_sub(slice.start_ns),
+                u64::from(thread) << 2 | end_code(slice.left),
+            ],
+        );
+        *last_ns = slice.end_ns;
+        cpu.count += 1;
+        self.count += 1;
+    }
+
+    fn finish(self) -> PackedSlices {
+        let numbered = (0u32..).zip(self.cpus);
+        PackedSlices {
+            threads: self.threads,
+            cpus: numbered
+                .filter(|(_, (slices, _))| slices.count > 0)
+                .map(|(cpu, (slices, _))| CpuSlices { cpu, ..slices })
+                .collect(),
+        }
+    }
+}
+
+const fn end_code(left: Left) -> u64 {
+    match left {
+        Left::Blocked => 0,
+        Left::Preempted => 1,
+        Left::Ended => 2,
+        Left::Untold => 3,
+    }
+}
+
+impl Span for Wait {
+    fn length_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.start_ns)
+    }
+
+    fn weight_ns(&self) -> u64 {
+        self.length_ns()
     }
 }
 
@@ -152,13 +260,35 @@ mod tests {
             cpu: 0,
             start_ns: 0,
             end_ns: 1,
-            left: crate::trace::Left::Blocked,
+            left: Left::Blocked,
         };
+        let mut place = None;
         for _ in 0..MOST_SLICES {
-            drawing.slice(slice);
+            drawing.slice(slice, &mut place);
         }
         assert!(drawing.slices.is_some());
-        drawing.slice(slice);
-        assert!(drawing.finish(1).slices.is_none());
+        drawing.slice(slice, &mut place);
+        let told = drawing.finish(1);
+        assert!(told.slices.is_none());
+        let packed = told.packed.unwrap();
+        assert_eq!(packed.threads, [1]);
+        assert_eq!(packed.cpus[0].count, MOST_SLICES as u64 + 1);
+    }
+
+    #[test]
+    fn slices_beyond_what_is_packed_are_given_up() {
+        let mut drawing = Drawing::new();
+        let slice = Slice {
+            thread: 1,
+            cpu: 3,
+            start_ns: 0,
+            end_ns: 1,
+            left: Left::Ended,
+        };
+        let mut place = None;
+        for _ in 0..=MOST_PACKED {
+            drawing.slice(slice, &mut place);
+        }
+        assert!(drawing.finish(1).packed.is_none());
     }
 }

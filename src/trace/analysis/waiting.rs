@@ -1,7 +1,7 @@
 //! Threads in run queues: how long, and why.
 
 use super::super::Tid;
-use super::super::summary::Causes;
+use super::super::summary::{Causes, Wait, Why};
 use super::threads::{Place, Queued, State};
 use super::{Analysis, Occupant};
 
@@ -23,7 +23,7 @@ impl Analysis {
     pub(super) fn queue(&mut self, slot: usize, cpu: u32, is_preempted: bool) {
         let is_idle = self.seat(cpu).occupant == Occupant::Idle;
         let place = if !self.scope.has_all_cpus {
-            Place::Untold
+            Place::Untold(cpu)
         } else if is_idle && !is_preempted {
             self.seat(cpu).starting.push(slot);
             self.tell_use(cpu);
@@ -89,15 +89,16 @@ impl Analysis {
     pub(super) fn count_wait(&mut self, slot: usize, queued: Queued) -> u64 {
         let waited_ns = self.now_ns.saturating_sub(queued.since_ns);
         let causes = match queued.place {
-            Place::Untold => Causes::default(),
+            Place::Untold(_) => Causes::default(),
             Place::Starting(_) => Causes {
                 starting: waited_ns,
                 ..Causes::default()
             },
             Place::Behind(mark) => self.queues.leave(slot, mark, self.now_ns),
         };
+        let mut causes = causes;
+        causes.add(queued.before);
         self.counts.causes.add(causes);
-        self.counts.causes.add(queued.before);
         if queued.is_preempted {
             self.counts.after_preemption_ns += waited_ns;
         } else {
@@ -105,6 +106,13 @@ impl Analysis {
         }
         if let Some(thread) = self.threads.of_mut(slot) {
             thread.tally.wait_ns += waited_ns;
+            self.drawing.wait(Wait {
+                thread: thread.tid,
+                cpu: queued.place.cpu(),
+                start_ns: queued.since_ns,
+                end_ns: self.now_ns.max(queued.since_ns),
+                why: causes.foremost(),
+            });
         }
         waited_ns
     }
@@ -117,7 +125,7 @@ impl Analysis {
         let before = std::mem::replace(&mut thread.state, state);
         if let State::Queued(queued) = before {
             match queued.place {
-                Place::Untold => {}
+                Place::Untold(_) => {}
                 Place::Behind(mark) => self.queues.forget(slot, mark),
                 Place::Starting(cpu) => {
                     let seat = self.seat(cpu);
@@ -148,7 +156,30 @@ impl Analysis {
     }
 }
 
+impl Place {
+    const fn cpu(self) -> u32 {
+        match self {
+            Self::Untold(cpu) | Self::Starting(cpu) => cpu,
+            Self::Behind(mark) => mark.cpu(),
+        }
+    }
+}
+
 impl Causes {
+    /// The cause of the longest part.
+    fn foremost(self) -> Why {
+        let parts = [
+            (self.scheduler, Why::Scheduler),
+            (self.mask, Why::Mask),
+            (self.others, Why::Others),
+            (self.own, Why::Own),
+            (self.starting, Why::Starting),
+        ];
+        let told = parts.into_iter().filter(|(ns, _)| *ns > 0);
+        told.max_by_key(|(ns, _)| *ns)
+            .map_or(Why::Untold, |(_, why)| why)
+    }
+
     fn add(&mut self, other: Self) {
         self.scheduler += other.scheduler;
         self.mask += other.mask;

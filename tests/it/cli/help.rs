@@ -2,8 +2,9 @@
 
 use super::{Stage, WIDTH};
 
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 13] = [
     "topology", "doctor", "compare", "search", "predict", "run", "aa", "history", "show", "export",
+    "tag", "diff", "prune",
 ];
 
 #[test]

@@ -8,10 +8,12 @@
 mod aa;
 mod build;
 mod harness;
+mod history;
 mod kernels;
 mod kill;
 mod memory;
 mod method;
+mod page;
 mod pairs;
 mod placement;
 mod process;
@@ -44,7 +46,7 @@ struct Setting {
 type Benchmark = fn(&Setting) -> Result<String>;
 
 /// In the order of the document; each returns its section.
-const BENCHMARKS: [(&str, Benchmark); 17] = [
+const BENCHMARKS: [(&str, Benchmark); 19] = [
     ("method", method::run),
     ("aa", aa::run),
     ("harness", harness::run),
@@ -60,6 +62,8 @@ const BENCHMARKS: [(&str, Benchmark); 17] = [
     ("sampling", sampling::run),
     ("spin_replay", spin_replay::run),
     ("record", record::run),
+    ("page", page::run),
+    ("history", history::run),
     ("kill", kill::run),
     ("build", build::run),
 ];

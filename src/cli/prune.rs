@@ -1,0 +1,130 @@
+//! `prune`: records that nobody needs any more.
+
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context;
+use serde_json::json;
+
+use super::Exit;
+use super::args::{Global, PruneArgs};
+use super::history::{filter, line, needed_store};
+use super::terminal::Terminal;
+use crate::machine::linux::time_of_day;
+use crate::report::{self, Line, bytes};
+use crate::stats::verdict::count;
+use crate::store::{Listed, Store, StoreError};
+
+/// Records of a list for people; of the rest only the number is told.
+const MOST_SHOWN: usize = 20;
+
+pub(super) fn prune(
+    global: &Global,
+    args: &PruneArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    let mut store = needed_store(global)?;
+    let found = store.find(&filter(&args.narrowing)?)?;
+    let all = store.find(&crate::store::Filter {
+        limit: Some(0),
+        ..Default::default()
+    })?;
+    let going = chosen(found.lines, args)?;
+    let mut size: u64 = 0;
+    for listed in &going {
+        size += store.bytes_of(&listed.entry.id)?;
+    }
+    if args.yes {
+        return remove(&mut store, &going, terminal);
+    }
+    if terminal.is_json() {
+        let ids: Vec<&str> = going
+            .iter()
+            .map(|listed| listed.entry.id.as_str())
+            .collect();
+        terminal.print_json(&json!({ "removed": false, "records": ids, "bytes": size }))?;
+        return Ok(Exit::Done);
+    }
+    if going.is_empty() {
+        terminal.print("No record fits.\n")?;
+        return Ok(Exit::Done);
+    }
+    let shown: Vec<Line<'_>> = going.iter().take(MOST_SHOWN).map(line).collect();
+    let mut text = report::history(&shown);
+    if going.len() > shown.len() {
+        text.push_str(&format!("and {} more\n", going.len() - shown.len()));
+    }
+    text.push_str(&format!(
+        "{} of {} would go, with {}.\n",
+        count(going.len(), "record"),
+        all.total,
+        bytes(size as f64)
+    ));
+    terminal.print(&text)?;
+    terminal.note("Nothing was removed: --yes does it.");
+    Ok(Exit::Done)
+}
+
+/// The records that all conditions fit, newest first as they come.
+fn chosen(lines: Vec<Listed>, args: &PruneArgs) -> anyhow::Result<Vec<Listed>> {
+    let before = args.older_than.map(time_before).transpose()?;
+    let spared = args.keep.unwrap_or(0);
+    let fits = lines
+        .into_iter()
+        .filter(|listed| !args.untagged || listed.outline.tags.is_empty());
+    let going = fits.skip(spared);
+    Ok(going
+        .filter(|listed| {
+            before
+                .as_ref()
+                .is_none_or(|before| listed.entry.time < *before)
+        })
+        .collect())
+}
+
+/// The time so long ago, as records have it: texts of one form sort by time.
+fn time_before(age: Duration) -> anyhow::Result<String> {
+    let now: SystemTime = humantime::parse_rfc3339(&time_of_day()).context("the time of day")?;
+    let then = now
+        .checked_sub(age)
+        .filter(|then| *then >= SystemTime::UNIX_EPOCH);
+    let then = then.context("--older-than: that is before records were kept")?;
+    Ok(humantime::format_rfc3339_seconds(then).to_string())
+}
+
+fn remove(store: &mut Store, going: &[Listed], terminal: &Terminal) -> anyhow::Result<Exit> {
+    let ids: Vec<String> = going.iter().map(|listed| listed.entry.id.clone()).collect();
+    let removed = store.remove(&ids)?;
+    // Where another process reads just now, the space serves new records.
+    let freed = match removed.gone.is_empty() {
+        true => Ok(0),
+        false => store.give_back(),
+    };
+    for id in &removed.being_written {
+        terminal.warn(&format!(
+            "record {id} stays: a running pinwise still writes it"
+        ));
+    }
+    if let Err(error) = &freed {
+        let hint = match error {
+            StoreError::Locked { .. } => "another process uses the store".to_owned(),
+            other => other.to_string(),
+        };
+        terminal.warn(&format!(
+            "the file keeps its size, its free space serves new records: {hint}"
+        ));
+    }
+    let freed = freed.ok();
+    if terminal.is_json() {
+        terminal.print_json(&json!({
+            "removed": true, "records": removed.gone, "freed_bytes": freed,
+            "being_written": removed.being_written,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    let space = freed.map_or_else(String::new, |freed| {
+        format!("; the store's file is {} smaller", bytes(freed as f64))
+    });
+    let many = count(removed.gone.len(), "record");
+    terminal.print(&format!("Removed {many}{space}.\n"))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,85 @@
+//! `tag`: labels of stored records.
+
+use serde_json::json;
+
+use super::Exit;
+use super::args::{Global, TagArgs};
+use super::history::needed_store;
+use super::terminal::Terminal;
+use crate::record::Outline;
+use crate::report::visible;
+use crate::store::{Retagged, Store};
+
+pub(super) fn tag(global: &Global, args: &TagArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+    let mut store = needed_store(global)?;
+    // An id that is wrong is told before any record is changed.
+    for id in &args.ids {
+        store.load(id)?;
+    }
+    let mut all = Vec::new();
+    for id in &args.ids {
+        all.push(retagged(&mut store, id, args)?);
+    }
+    if terminal.is_json() {
+        let records: Vec<_> = all
+            .iter()
+            .map(|r| json!({ "id": r.id, "before": r.before, "tags": r.after }))
+            .collect();
+        terminal.print_json(&json!({ "records": records }))?;
+        return Ok(Exit::Done);
+    }
+    let text: String = all.iter().map(|one| told(one, args)).collect();
+    terminal.print(&text)?;
+    Ok(Exit::Done)
+}
+
+fn retagged(store: &mut Store, id: &str, args: &TagArgs) -> anyhow::Result<Retagged> {
+    if args.add.is_empty() && args.remove.is_empty() {
+        let stored = store.load(id)?;
+        let tags = Outline::of(&stored.body).tags;
+        return Ok(Retagged {
+            id: stored.entry.id,
+            before: tags.clone(),
+            after: tags,
+        });
+    }
+    let change = |tags: &[String]| {
+        let kept = tags.iter().filter(|tag| !args.remove.contains(tag));
+        let mut after: Vec<String> = kept.cloned().collect();
+        for tag in &args.add {
+            if !after.contains(tag) {
+                after.push(tag.clone());
+            }
+        }
+        after
+    };
+    Ok(store.retag(id, change)?)
+}
+
+/// What changed, and what did not although it was asked for.
+fn told(one: &Retagged, args: &TagArgs) -> String {
+    let listed = |tags: &[String]| match tags {
+        [] => "no tag".to_owned(),
+        tags => tags.join(", "),
+    };
+    let mut parts = vec![format!("{}: {}", one.id, listed(&one.after))];
+    let added: Vec<&str> = only_in(&one.after, &one.before);
+    let removed: Vec<&str> = only_in(&one.before, &one.after);
+    if !added.is_empty() {
+        parts.push(format!("added {}", added.join(", ")));
+    }
+    if !removed.is_empty() {
+        parts.push(format!("removed {}", removed.join(", ")));
+    }
+    let absent = args.remove.iter().filter(|tag| !one.before.contains(tag));
+    let absent: Vec<&str> = absent.map(String::as_str).collect();
+    if !absent.is_empty() {
+        parts.push(format!("had no {}", absent.join(", ")));
+    }
+    format!("{}\n", visible(&parts.join("; ")))
+}
+
+fn only_in<'a>(tags: &'a [String], others: &[String]) -> Vec<&'a str> {
+    let only = tags.iter().filter(|tag| !others.contains(tag));
+    only.map(String::as_str).collect()
+}

@@ -1,0 +1,99 @@
+//! What changed from one record to another, figure by figure.
+
+use serde::{Deserialize, Serialize};
+
+/// Schema of [`DiffRecord`].
+pub const DIFF_SCHEMA: &str = "pinwise.diff/1";
+
+/// Two records of the same kind, compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DiffRecord {
+    /// [`DIFF_SCHEMA`].
+    pub schema: String,
+    /// The first.
+    pub a: ComparedRecord,
+    /// The second.
+    pub b: ComparedRecord,
+    /// What is another machine, system or pinwise.
+    pub machine_changes: Vec<MachineChange>,
+    /// Figures of both, in the order of A.
+    pub figures: Vec<FigureChange>,
+    /// What it comes to.
+    pub sentence: String,
+    /// What else must be known to read it, as full sentences.
+    pub caveats: Vec<String>,
+}
+
+/// One of both records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ComparedRecord {
+    /// Its id.
+    pub id: String,
+    /// Its schema.
+    pub schema: String,
+    /// When, RFC 3339.
+    pub time: String,
+    /// Where it was made.
+    pub host: String,
+    /// What it is about.
+    pub title: String,
+    /// What the machine was, in one line; `null` where not told.
+    pub machine: Option<String>,
+}
+
+/// Something that differs between the machines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MachineChange {
+    /// What: `host`, `CPU model`, `shape`, `kernel`, `microcode`,
+    /// `hypervisor`, `pinwise`.
+    pub what: String,
+    /// How it is in A; `null` where A does not say.
+    pub a: Option<String>,
+    /// How it is in B.
+    pub b: Option<String>,
+}
+
+/// A figure in both records.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FigureChange {
+    /// What it is of, such as an arm's name.
+    pub name: String,
+    /// Unit of the figures.
+    pub unit: String,
+    /// The figure in A; `null` where A has none.
+    pub a: Option<f64>,
+    /// Lower end of its interval.
+    pub a_low: Option<f64>,
+    /// Upper end of its interval.
+    pub a_high: Option<f64>,
+    /// The figure in B.
+    pub b: Option<f64>,
+    /// Lower end of its interval.
+    pub b_low: Option<f64>,
+    /// Upper end of its interval.
+    pub b_high: Option<f64>,
+    /// B over A.
+    pub ratio: Option<f64>,
+    /// Lower end of the ratio's interval; `null` where none can be had.
+    pub low: Option<f64>,
+    /// Upper end of it.
+    pub high: Option<f64>,
+    /// What that means.
+    pub verdict: ChangeVerdict,
+    /// The same in words.
+    pub sentence: String,
+}
+
+/// How a figure of B is against that of A.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeVerdict {
+    /// Lower in B.
+    Lower,
+    /// Higher in B.
+    Higher,
+    /// Within the smallest effect of interest.
+    Same,
+    /// None of these is known.
+    CannotTell,
+}

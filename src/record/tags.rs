@@ -1,0 +1,115 @@
+//! Labels of a record, which change after it was written.
+
+use std::fmt;
+
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+
+/// Longest tag, in characters.
+const LONGEST_TAG: usize = 64;
+
+/// Is this a tag that can be told from others at sight?
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub fn check_tag(tag: &str) -> Result<(), String> {
+    if tag.trim().is_empty() {
+        return Err("a tag must not be empty".to_owned());
+    }
+    if tag.trim() != tag {
+        return Err("a tag must not begin or end with a space".to_owned());
+    }
+    if tag.chars().any(char::is_control) {
+        return Err("a tag must not hold control characters".to_owned());
+    }
+    let length = tag.chars().count();
+    if length > LONGEST_TAG {
+        return Err(format!(
+            "the tag has {length} characters, of {LONGEST_TAG} at most"
+        ));
+    }
+    Ok(())
+}
+
+/// A record's text with these tags. Everything else stays as it was written,
+/// to the letter.
+///
+/// # Errors
+/// JSON's words where it is no record.
+pub fn with_tags(body: &str, tags: &[String]) -> Result<String, serde_json::Error> {
+    let mut fields: Fields<'_> = serde_json::from_str(body)?;
+    let value = to_raw_value(tags)?;
+    fields.0.retain(|(name, _)| name != "tags");
+    let mut text = serde_json::to_string(&fields)?;
+    text.truncate(text.len() - 1);
+    let separator = if fields.0.is_empty() { "" } else { "," };
+    Ok(format!("{text}{separator}\"tags\":{value}}}"))
+}
+
+/// Fields in the order in which they stand.
+struct Fields<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Fields<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Fields<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a record")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Fields(fields))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+impl Serialize for Fields<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_change_and_nothing_else() {
+        let check = |body: &str, wanted: &str| {
+            let tags = ["a\"b".to_owned()];
+            assert_eq!(with_tags(body, &tags).unwrap(), wanted);
+        };
+        check("{}", r#"{"tags":["a\"b"]}"#);
+        check(
+            r#"{"z":1.0000,"tags":["x"],"a":{"y":[1e3 ,2]}}"#,
+            r#"{"z":1.0000,"a":{"y":[1e3 ,2]},"tags":["a\"b"]}"#,
+        );
+        for damaged in ["", "[]", "{\"a\":", "3"] {
+            assert!(with_tags(damaged, &[]).is_err(), "{damaged}");
+        }
+    }
+
+    #[test]
+    fn tags_that_cannot_be_told_apart_are_refused() {
+        for good in ["nightly", "ä b", &"x".repeat(64)] {
+            assert_eq!(check_tag(good), Ok(()), "{good}");
+        }
+        for bad in ["", " ", "a\nb", "\u{1b}[1m", " a", &"x".repeat(65)] {
+            assert!(check_tag(bad).is_err(), "{bad:?}");
+        }
+    }
+}

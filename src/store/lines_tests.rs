@@ -1,0 +1,132 @@
+//! What filters find, against a plain look at every line.
+
+use super::*;
+use crate::store::Store;
+use crate::store::sqlite::tests::{comparison, store};
+use crate::study::compare;
+use proptest::prelude::*;
+
+/// A store with records that differ in all that a filter looks at.
+fn filled() -> (tempfile::TempDir, Store) {
+    let (folder, mut store) = store();
+    let base = comparison("base", &mut compare::Unwatched);
+    for number in 0..12 {
+        let mut record = base.clone();
+        record.id = format!("r{number:02}");
+        record.started = format!("2026-01-{:02}T00:00:00Z", 1 + number % 5);
+        record.host.simulated = false;
+        let host = ["eins", "zwei", "drei"][number % 3];
+        record.host.machine.hostname = Some(host.to_owned());
+        let tags: &[&str] = [&[], &["nightly"][..], &["\u{c4}GIR", "x"]][number % 7 % 3];
+        record.tags = tags.iter().map(|&tag| tag.to_owned()).collect();
+        if number % 4 == 0 {
+            record.schema = "pinwise.comparison/9".to_owned();
+        }
+        match number % 2 {
+            0 => store.begin(&record).unwrap(),
+            _ => store.keep(&record).unwrap(),
+        }
+    }
+    (folder, store)
+}
+
+/// The same by a look at each line.
+fn plainly(all: &[Listed], filter: &Filter) -> Vec<Listed> {
+    let fits = |line: &&Listed| {
+        let entry = &line.entry;
+        let kind = entry.schema.split_once('/').map_or("", |(name, _)| name);
+        let text = format!(
+            "{} {} {} {} {:?}",
+            entry.id, entry.title, entry.host, entry.verdict, line.outline.tags
+        )
+        .to_lowercase();
+        filter.host.as_ref().is_none_or(|host| &entry.host == host)
+            && filter
+                .schema
+                .as_ref()
+                .is_none_or(|s| &entry.schema == s || kind.ends_with(s.as_str()))
+            && filter
+                .tag
+                .as_ref()
+                .is_none_or(|tag| line.outline.tags.contains(tag))
+            && filter
+                .subject
+                .as_ref()
+                .is_none_or(|s| line.outline.subject.as_ref() == Some(s))
+            && filter
+                .text
+                .iter()
+                .flat_map(|t| t.split_whitespace())
+                .all(|w| text.contains(&w.to_lowercase()))
+    };
+    all.iter().filter(fits).cloned().collect()
+}
+
+#[test]
+fn all_is_found_newest_first() {
+    let (_folder, store) = filled();
+    let found = store.find(&Filter::default()).unwrap();
+    assert_eq!(found.total, 12);
+    assert_eq!(found.hosts, ["drei", "eins", "zwei"]);
+    assert_eq!(
+        found.schemas,
+        ["pinwise.comparison/1", "pinwise.comparison/9"]
+    );
+    assert_eq!(found.tags, ["nightly", "x", "ÄGIR"]);
+    let entries: Vec<_> = found.lines.iter().map(|l| l.entry.clone()).collect();
+    assert_eq!(entries, store.list(100).unwrap());
+    assert!(entries.is_sorted_by(|a, b| a.time >= b.time));
+    assert!(
+        found
+            .lines
+            .iter()
+            .all(|line| !line.outline.figures.is_empty())
+    );
+}
+
+#[test]
+fn a_withdrawn_record_leaves_no_line() {
+    let (_folder, mut store) = filled();
+    store.withdraw("r02").unwrap();
+    let found = store.find(&Filter::default()).unwrap();
+    assert_eq!(found.total, 11);
+    assert!(found.lines.iter().all(|line| line.entry.id != "r02"));
+}
+
+#[test]
+fn a_record_that_ends_changes_its_line() {
+    let (_folder, mut store) = store();
+    let record = comparison("one", &mut compare::Unwatched);
+    store.begin(&record).unwrap();
+    let begun = store.find(&Filter::default()).unwrap();
+    assert!(!begun.lines[0].entry.is_complete);
+    assert_eq!(begun.lines[0].entry.verdict, "");
+    store.finish(&record).unwrap();
+    let ended = store.find(&Filter::default()).unwrap();
+    assert_eq!(ended.total, 1);
+    assert!(ended.lines[0].entry.is_complete);
+    assert_eq!(ended.lines[0].entry.verdict, record.verdict.sentence);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn filters_find_what_a_plain_look_does(
+        host in prop::option::of(prop::sample::select(vec!["eins", "zwei", "vier"])),
+        schema in prop::option::of(prop::sample::select(vec!["comparison", "pinwise.comparison/9", "trace"])),
+        tag in prop::option::of(prop::sample::select(vec!["nightly", "x", "none"])),
+        text in prop::option::of(prop::sample::select(vec!["R0", "ägir 1", "PROG", "", "%", "prog eins"])),
+        limit in prop::option::of(0usize..6),
+        offset in 0usize..4,
+    ) {
+        let (_folder, store) = filled();
+        let all = store.find(&Filter::default()).unwrap().lines;
+        let own = |text: Option<&str>| text.map(str::to_owned);
+        let filter = Filter { host: own(host), schema: own(schema), tag: own(tag), text: own(text), limit, offset, subject: None };
+        let wanted = plainly(&all, &filter);
+        let found = store.find(&filter).unwrap();
+        prop_assert_eq!(found.total, wanted.len());
+        let page: Vec<Listed> = wanted.into_iter().skip(offset).take(limit.unwrap_or(usize::MAX)).collect();
+        prop_assert_eq!(found.lines, page);
+    }
+}

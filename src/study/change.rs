@@ -1,0 +1,469 @@
+//! Two records of the same kind: what changed from one to the other.
+//!
+//! The two were made apart in time, so nothing is paired, and whatever changed
+//! in between looks like a change of what was measured: every answer says so.
+
+use serde::Deserialize;
+
+use crate::record::{
+    Arm, BENCH_SCHEMA, COMPARISON_SCHEMA, ChangeVerdict, ComparedRecord, Comparison, DIFF_SCHEMA,
+    DiffRecord, Entry, Figure, FigureChange, MachineChange, Outline, RecordError, SchemaName, read,
+};
+use crate::stats::apart::{Change, FEWEST_BLOCKS, Unknown, change};
+use crate::stats::verdict::{count, percent};
+
+/// Smallest effect of interest where no plan names one, as a share.
+const USUAL_EFFECT: f64 = 0.01;
+
+/// A record as it is stored or exported.
+#[derive(Debug, Clone, Copy)]
+pub struct Side<'a> {
+    /// Its line of the history.
+    pub entry: &'a Entry,
+    /// What lists say of it.
+    pub outline: &'a Outline,
+    /// The record as JSON.
+    pub record: &'a str,
+}
+
+/// Why two records cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// They are of different kinds.
+    #[error(
+        "{a} is a {of_a} and {b} a {of_b}: only records of the same kind can be compared (pinwise history --kind lists them)"
+    )]
+    Kinds {
+        /// Id of A.
+        a: String,
+        /// Its kind.
+        of_a: String,
+        /// Id of B.
+        b: String,
+        /// Its kind.
+        of_b: String,
+    },
+    /// They measured different things.
+    #[error(
+        "A compares {of_a}, B {of_b}: figures of different metrics have no ratio (measure again with the same --metric)"
+    )]
+    Metrics {
+        /// Metric of A.
+        of_a: String,
+        /// Metric of B.
+        of_b: String,
+    },
+    /// Nothing stands in both.
+    #[error("nothing has the same name in both: A has {of_a}, B has {of_b}")]
+    Names {
+        /// Names in A.
+        of_a: String,
+        /// Names in B.
+        of_b: String,
+    },
+    /// One of them cannot be read.
+    #[error("{id}: {reason}")]
+    Record {
+        /// Its id.
+        id: String,
+        /// Why.
+        reason: RecordError,
+    },
+}
+
+/// What changed from `a` to `b`.
+///
+/// # Errors
+/// [`ChangeError`] where they have nothing to compare, or cannot be read.
+pub fn between(a: Side<'_>, b: Side<'_>) -> Result<DiffRecord, ChangeError> {
+    let (of_a, of_b) = (kind(a.entry), kind(b.entry));
+    if of_a != of_b {
+        return Err(ChangeError::Kinds {
+            a: a.entry.id.clone(),
+            of_a,
+            b: b.entry.id.clone(),
+            of_b,
+        });
+    }
+    let mut caveats = Vec::new();
+    let figures = if a.entry.schema == COMPARISON_SCHEMA {
+        arms(&comparison(a)?, &comparison(b)?, &mut caveats)?
+    } else {
+        outlines(a, b, &mut caveats)
+    };
+    if figures.iter().all(|f| f.a.is_none() || f.b.is_none()) {
+        let names = |is_in: fn(&FigureChange) -> bool| {
+            let names = figures.iter().filter(|f| is_in(f));
+            let names: Vec<&str> = names.map(|f| f.name.as_str()).collect();
+            if names.is_empty() {
+                "no figure".to_owned()
+            } else {
+                names.join(", ")
+            }
+        };
+        return Err(ChangeError::Names {
+            of_a: names(|f| f.a.is_some()),
+            of_b: names(|f| f.b.is_some()),
+        });
+    }
+    for side in [a, b] {
+        if !side.entry.is_complete {
+            caveats.push(format!(
+                "{} did not end: what it has so far is compared.",
+                side.entry.id
+            ));
+        }
+    }
+    Ok(DiffRecord {
+        schema: DIFF_SCHEMA.to_owned(),
+        a: compared(a),
+        b: compared(b),
+        machine_changes: machine_changes(a, b),
+        sentence: overall(&figures),
+        figures,
+        caveats,
+    })
+}
+
+fn kind(entry: &Entry) -> String {
+    let name = SchemaName::parse(&entry.schema).map_or(entry.schema.as_str(), |s| s.name);
+    name.trim_start_matches("pinwise.").to_owned()
+}
+
+fn comparison(side: Side<'_>) -> Result<Comparison, ChangeError> {
+    read(side.record, COMPARISON_SCHEMA).map_err(|reason| ChangeError::Record {
+        id: side.entry.id.clone(),
+        reason,
+    })
+}
+
+fn compared(side: Side<'_>) -> ComparedRecord {
+    let Entry {
+        id,
+        schema,
+        time,
+        host,
+        title,
+        ..
+    } = side.entry.clone();
+    ComparedRecord {
+        id,
+        schema,
+        time,
+        host,
+        title,
+        machine: side.outline.machine.clone(),
+    }
+}
+
+/// What records say of the machine, wherever they say it.
+#[derive(Default, Deserialize)]
+struct Surroundings {
+    #[serde(default)]
+    host: Option<Named>,
+    #[serde(default)]
+    machine: Option<Named>,
+    shape_hash: Option<String>,
+    pinwise_version: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(untagged)]
+enum Named {
+    Told(Box<Machine>),
+    #[default]
+    Otherwise,
+}
+
+#[derive(Default, Deserialize)]
+struct Machine {
+    cpu_model: Option<String>,
+    shape_hash: Option<String>,
+    kernel: Option<String>,
+    microcode: Option<String>,
+    hypervisor: Option<String>,
+}
+
+fn machine_changes(a: Side<'_>, b: Side<'_>) -> Vec<MachineChange> {
+    let facts = |side: Side<'_>| {
+        let read: Surroundings = serde_json::from_str(side.record).unwrap_or_default();
+        let machine = match (read.host, read.machine) {
+            (Some(Named::Told(machine)), _) | (_, Some(Named::Told(machine))) => *machine,
+            _ => Machine::default(),
+        };
+        [
+            ("host", Some(side.entry.host.clone())),
+            ("CPU model", machine.cpu_model),
+            ("shape", machine.shape_hash.or(read.shape_hash)),
+            ("kernel", machine.kernel),
+            ("microcode", machine.microcode),
+            ("hypervisor", machine.hypervisor),
+            ("pinwise", read.pinwise_version),
+        ]
+    };
+    let pairs = facts(a).into_iter().zip(facts(b));
+    pairs
+        .filter(|((_, in_a), (_, in_b))| in_a != in_b)
+        .map(|((what, a), (_, b))| MachineChange {
+            what: what.to_owned(),
+            a,
+            b,
+        })
+        .collect()
+}
+
+/// Arm by arm of the same name.
+fn arms(
+    a: &Comparison,
+    b: &Comparison,
+    caveats: &mut Vec<String>,
+) -> Result<Vec<FigureChange>, ChangeError> {
+    if (&a.metric.name, &a.metric.unit) != (&b.metric.name, &b.metric.unit) {
+        return Err(ChangeError::Metrics {
+            of_a: a.metric.name.clone(),
+            of_b: b.metric.name.clone(),
+        });
+    }
+    caveats.push(
+        "A and B ran at different times: whatever else changed on the machine in between is not excluded, and an interval only tells of what varied while each of them ran. To be sure, run both in one experiment, where they take turns: pinwise compare --command '…' --command '…'."
+            .to_owned(),
+    );
+    let delta = a.plan.min_effect.min(b.plan.min_effect);
+    let mut figures = Vec::new();
+    for in_a in &a.arms {
+        let in_b = b.arms.iter().find(|arm| arm.name == in_a.name);
+        if let Some(in_b) = in_b.filter(|in_b| in_b.command != in_a.command) {
+            caveats.push(format!(
+                "The arm {} is another command in B: {} instead of {}.",
+                in_a.name,
+                in_b.command.join(" "),
+                in_a.command.join(" ")
+            ));
+        }
+        figures.push(arm(&in_a.name, Some(in_a), in_b, &a.metric.unit, delta));
+    }
+    for in_b in b
+        .arms
+        .iter()
+        .filter(|arm| a.arms.iter().all(|other| other.name != arm.name))
+    {
+        figures.push(arm(&in_b.name, None, Some(in_b), &a.metric.unit, delta));
+    }
+    if figures.iter().filter(|figure| figure.low.is_some()).count() > 1 {
+        caveats.push(
+            "Each interval stands for itself: of twenty arms that did not change, one may look changed."
+                .to_owned(),
+        );
+    }
+    Ok(figures)
+}
+
+fn arm(name: &str, a: Option<&Arm>, b: Option<&Arm>, unit: &str, delta: f64) -> FigureChange {
+    let mut figure = empty(name, unit);
+    if let Some(estimate) = a.and_then(|arm| arm.estimate) {
+        (figure.a, figure.a_low, figure.a_high) =
+            (Some(estimate.value), estimate.low, estimate.high);
+    }
+    if let Some(estimate) = b.and_then(|arm| arm.estimate) {
+        (figure.b, figure.b_low, figure.b_high) =
+            (Some(estimate.value), estimate.low, estimate.high);
+    }
+    let found = change(&logs(a), &logs(b));
+    if let (Some(found), Some(_), Some(_)) = (found, figure.a, figure.b) {
+        figure.ratio = Some(found.estimate.exp());
+        if let Ok(interval) = found.interval {
+            figure.low = Some(interval.low.exp());
+            figure.high = Some(interval.high.exp());
+        }
+    }
+    let blocks = [a, b].map(|arm| logs(arm).len());
+    judged(figure, delta, found, blocks)
+}
+
+/// Logarithms of an arm's figures in order of time, one of each block.
+fn logs(arm: Option<&Arm>) -> Vec<f64> {
+    let runs = arm.map_or(&[][..], |arm| &arm.runs);
+    let values = runs.iter().filter_map(|run| run.metric.value);
+    values.filter(|value| *value > 0.0).map(f64::ln).collect()
+}
+
+fn empty(name: &str, unit: &str) -> FigureChange {
+    FigureChange {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        a: None,
+        a_low: None,
+        a_high: None,
+        b: None,
+        b_low: None,
+        b_high: None,
+        ratio: None,
+        low: None,
+        high: None,
+        verdict: ChangeVerdict::CannotTell,
+        sentence: String::new(),
+    }
+}
+
+/// Headline figures of other records, by name.
+fn outlines(a: Side<'_>, b: Side<'_>, caveats: &mut Vec<String>) -> Vec<FigureChange> {
+    if a.outline.subject != b.outline.subject {
+        let of = |side: Side<'_>| side.outline.subject.clone().unwrap_or_default();
+        caveats.push(format!(
+            "A and B are about different things: {} and {}.",
+            of(a),
+            of(b)
+        ));
+    }
+    let has_intervals = a.entry.schema == BENCH_SCHEMA;
+    caveats.push(match has_intervals {
+        true => "A and B ran at different times, and each figure has an interval of its own: a change is told only where the two lie apart. pinwise diff of the comparisons that the bench is made of tells more.".to_owned(),
+        false => "Figures of such records have no interval between records: how much of a change is chance cannot be told.".to_owned(),
+    });
+    let named = |figures: &[Figure], name: &str| figures.iter().find(|f| f.name == name).cloned();
+    let mut names: Vec<&str> = Vec::new();
+    for figure in a.outline.figures.iter().chain(&b.outline.figures) {
+        if !names.contains(&figure.name.as_str()) {
+            names.push(&figure.name);
+        }
+    }
+    let of_name = |name: &str| {
+        let (in_a, in_b) = (
+            named(&a.outline.figures, name),
+            named(&b.outline.figures, name),
+        );
+        headline(name, in_a.as_ref(), in_b.as_ref(), has_intervals)
+    };
+    names.into_iter().map(of_name).collect()
+}
+
+fn headline(
+    name: &str,
+    a: Option<&Figure>,
+    b: Option<&Figure>,
+    has_intervals: bool,
+) -> FigureChange {
+    let unit = a.or(b).map_or("", |figure| &figure.unit);
+    let mut figure = empty(name, unit);
+    if let Some(a) = a {
+        (figure.a, figure.a_low, figure.a_high) = (Some(a.value), a.low, a.high);
+    }
+    if let Some(b) = b {
+        (figure.b, figure.b_low, figure.b_high) = (Some(b.value), b.low, b.high);
+    }
+    let positive = |value: Option<f64>| value.filter(|value| *value > 0.0);
+    let over = |above: Option<f64>, below: Option<f64>| Some(positive(above)? / positive(below)?);
+    figure.ratio = over(figure.b, figure.a);
+    if has_intervals {
+        figure.low = over(figure.b_low, figure.a_high);
+        figure.high = over(figure.b_high, figure.a_low);
+        if figure.low.is_none() || figure.high.is_none() {
+            (figure.low, figure.high) = (None, None);
+        }
+    }
+    judged(figure, USUAL_EFFECT, None, [0, 0])
+}
+
+/// The figure with its verdict and sentence.
+fn judged(
+    mut figure: FigureChange,
+    delta: f64,
+    found: Option<Change>,
+    blocks: [usize; 2],
+) -> FigureChange {
+    figure.verdict = match (figure.low, figure.high) {
+        (Some(low), Some(high)) if low >= 1.0 / (1.0 + delta) && high <= 1.0 + delta => {
+            ChangeVerdict::Same
+        }
+        // Two states of one machine often differ by a little for longer than
+        // an experiment lasts: only what is more than that is told.
+        (_, Some(high)) if high < 1.0 / (1.0 + delta) => ChangeVerdict::Lower,
+        (Some(low), _) if low > 1.0 + delta => ChangeVerdict::Higher,
+        _ => ChangeVerdict::CannotTell,
+    };
+    figure.sentence = sentence(&figure, delta, found, blocks);
+    figure
+}
+
+fn sentence(
+    figure: &FigureChange,
+    delta: f64,
+    found: Option<Change>,
+    blocks: [usize; 2],
+) -> String {
+    let name = &figure.name;
+    let Some(ratio) = figure.ratio else {
+        return match (figure.a, figure.b) {
+            (Some(_), None) => format!("{name}: only A has it."),
+            (None, Some(_)) => format!("{name}: only B has it."),
+            (None, None) => format!("{name}: neither has a figure."),
+            (Some(_), Some(_)) => {
+                format!("{name}: there is no ratio to a figure that is not above 0.")
+            }
+        };
+    };
+    let (Some(low), Some(high)) = (figure.low, figure.high) else {
+        let why = match found.map(|found| found.interval) {
+            Some(Err(Unknown::FewBlocks)) => format!(
+                "; {} in A and {} in B are too few for an interval, {FEWEST_BLOCKS} in each allow one",
+                count(blocks[0], "block"),
+                count(blocks[1], "block")
+            ),
+            Some(Err(Unknown::Drift)) => {
+                "; the runs drift too slowly to tell a change from chance".to_owned()
+            }
+            _ => String::new(),
+        };
+        return format!("{name}: {} in B{why}.", moved(ratio));
+    };
+    match figure.verdict {
+        ChangeVerdict::Same => format!(
+            "{name}: the same in B within {} (between {} and {}).",
+            percent(delta),
+            moved(low),
+            moved(high)
+        ),
+        ChangeVerdict::CannotTell => format!(
+            "{name}: cannot tell; {} in B, and between {} and {} is possible.",
+            moved(ratio),
+            moved(low),
+            moved(high)
+        ),
+        ChangeVerdict::Lower | ChangeVerdict::Higher => format!(
+            "{name}: {} in B (between {} and {}).",
+            moved(ratio),
+            moved(low),
+            moved(high)
+        ),
+    }
+}
+
+/// `3.1 % lower`.
+fn moved(ratio: f64) -> String {
+    let word = if ratio < 1.0 { "lower" } else { "higher" };
+    format!("{} {word}", percent((ratio - 1.0).abs()))
+}
+
+fn overall(figures: &[FigureChange]) -> String {
+    if let [only] = figures {
+        return only.sentence.clone();
+    }
+    let words = [
+        (ChangeVerdict::Lower, "lower in B"),
+        (ChangeVerdict::Higher, "higher in B"),
+        (ChangeVerdict::Same, "the same"),
+        (ChangeVerdict::CannotTell, "cannot be told"),
+    ];
+    let parts: Vec<String> = words
+        .into_iter()
+        .filter_map(|(verdict, word)| {
+            let many = figures.iter().filter(|f| f.verdict == verdict).count();
+            (many > 0).then(|| format!("{many} {word}"))
+        })
+        .collect();
+    format!(
+        "Of {}: {}.",
+        count(figures.len(), "figure"),
+        parts.join(", ")
+    )
+}

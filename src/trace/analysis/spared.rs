@@ -1,0 +1,159 @@
+//! When and on which core sharing could have been avoided.
+
+use super::super::summary::{Blame, LeftOut, SharingSpan, SharingSpans};
+use super::longest::{Longest, Span};
+
+/// Spans kept at most.
+const MOST_SPANS: usize = 100_000;
+/// In the order of the sums over all cores.
+const BLAMES: [Blame; 3] = [Blame::Scheduler, Blame::Mask, Blame::Others];
+
+/// Of a core: threads that could be elsewhere, by whose doing it is that they
+/// are not, and since when.
+#[derive(Debug, Clone, Copy, Default)]
+struct Open {
+    threads: [u32; 3],
+    since_ns: [u64; 3],
+    round: u64,
+    is_listed: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Spared {
+    cores: Vec<Open>,
+    /// Cores with anything open.
+    listed: Vec<usize>,
+    round: u64,
+    spans: Longest<SharingSpan>,
+}
+
+impl Span for SharingSpan {
+    fn length_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.start_ns)
+    }
+
+    fn weight_ns(&self) -> u64 {
+        self.length_ns() * u64::from(self.threads)
+    }
+}
+
+impl Spared {
+    pub(super) fn new(cores: usize) -> Self {
+        Self {
+            cores: vec![Open::default(); cores],
+            listed: Vec::new(),
+            round: 0,
+            spans: Longest::new(MOST_SPANS, 1),
+        }
+    }
+
+    /// Forgets everything before this time.
+    pub(super) fn restart(&mut self, time_ns: u64) {
+        self.spans = Longest::new(MOST_SPANS, 1);
+        for &core in &self.listed {
+            self.cores[core].since_ns = [time_ns; 3];
+        }
+    }
+
+    /// All cores are told anew, with [`Self::tell`], until [`Self::told`].
+    pub(super) const fn retell(&mut self) {
+        self.round += 1;
+    }
+
+    /// So many threads of this core share needlessly from now on.
+    pub(super) fn tell(&mut self, core: usize, threads: [u32; 3], time_ns: u64) {
+        let open = &mut self.cores[core];
+        if threads == [0; 3] && !open.is_listed {
+            return;
+        }
+        open.round = self.round;
+        if open.threads != threads {
+            self.change(core, threads, time_ns);
+        }
+        let open = &mut self.cores[core];
+        if !open.is_listed {
+            open.is_listed = true;
+            self.listed.push(core);
+        }
+    }
+
+    /// Cores that were not told share no more.
+    pub(super) fn told(&mut self, time_ns: u64) {
+        let mut at = 0;
+        while at < self.listed.len() {
+            let core = self.listed[at];
+            let open = &self.cores[core];
+            if open.round == self.round && open.threads != [0; 3] {
+                at += 1;
+                continue;
+            }
+            self.change(core, [0; 3], time_ns);
+            self.cores[core].is_listed = false;
+            self.listed.swap_remove(at);
+        }
+    }
+
+    fn change(&mut self, core: usize, threads: [u32; 3], time_ns: u64) {
+        let open = &mut self.cores[core];
+        for at in 0..BLAMES.len() {
+            if open.threads[at] == threads[at] {
+                continue;
+            }
+            let before = std::mem::replace(&mut open.threads[at], threads[at]);
+            let start_ns = std::mem::replace(&mut open.since_ns[at], time_ns);
+            if before > 0 && start_ns < time_ns {
+                self.spans.push(SharingSpan {
+                    core,
+                    start_ns,
+                    end_ns: time_ns,
+                    threads: before,
+                    blame: BLAMES[at],
+                });
+            }
+        }
+    }
+
+    /// What was between these moments is not known after all.
+    pub(super) fn cut(&mut self, from_ns: u64, to_ns: u64) {
+        for &core in &self.listed {
+            let open = self.cores[core];
+            for (at, blame) in BLAMES.into_iter().enumerate() {
+                if open.threads[at] > 0 && open.since_ns[at] < from_ns {
+                    self.spans.push(SharingSpan {
+                        core,
+                        start_ns: open.since_ns[at],
+                        end_ns: from_ns,
+                        threads: open.threads[at],
+                        blame,
+                    });
+                }
+            }
+            self.cores[core].since_ns = [to_ns; 3];
+        }
+        self.spans.cut(|span| {
+            span.end_ns = span.end_ns.min(from_ns);
+            span.start_ns < span.end_ns
+        });
+    }
+
+    /// All spans in the order of time; those that follow each other are one.
+    pub(super) fn finish(mut self, time_ns: u64) -> SharingSpans {
+        self.retell();
+        self.told(time_ns);
+        let (mut spans, count, ns) = self.spans.finish();
+        spans.sort_by_key(|span| (span.core, span.blame, span.start_ns));
+        spans.dedup_by(|next, span| {
+            let goes_on = (span.core, span.blame, span.threads, span.end_ns)
+                == (next.core, next.blame, next.threads, next.start_ns);
+            if goes_on {
+                span.end_ns = next.end_ns;
+            }
+            goes_on
+        });
+        spans.sort_by_key(|span| (span.start_ns, span.core, span.blame));
+        SharingSpans {
+            spans,
+            left_out: LeftOut { count, ns },
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Whole numbers in as few bytes as they need: unsigned LEB128, seven bits a
+//! byte, the lowest first, the top bit set on all but the last.
+
+/// Bytes that a number takes at most.
+const MOST_BYTES: usize = 10;
+
+/// Appends numbers.
+pub fn put_varints<const N: usize>(bytes: &mut Vec<u8>, numbers: [u64; N]) {
+    for mut number in numbers {
+        let mut taken = [0; MOST_BYTES];
+        let mut at = 0;
+        while number >= 0x80 {
+            taken[at] = number.to_le_bytes()[0] | 0x80;
+            number >>= 7;
+            at += 1;
+        }
+        taken[at] = number.to_le_bytes()[0];
+        bytes.extend_from_slice(&taken[..=at]);
+    }
+}
+
+/// Takes the next number off the front; `None` where it is cut off or too
+/// large for 64 bits.
+pub fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0u64;
+    for at in 0..MOST_BYTES {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        let part = u64::from(byte & 0x7f);
+        let shifted = part << (7 * at);
+        if shifted >> (7 * at) != part {
+            return None;
+        }
+        number |= shifted;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn numbers_come_back(numbers in prop::collection::vec(any::<u64>(), 0..40)) {
+            let mut bytes = Vec::new();
+            for &number in &numbers {
+                put_varints(&mut bytes, [number, number >> 40]);
+            }
+            let mut rest = &bytes[..];
+            for &number in &numbers {
+                prop_assert_eq!(take_varint(&mut rest), Some(number));
+                prop_assert_eq!(take_varint(&mut rest), Some(number >> 40));
+            }
+            prop_assert!(rest.is_empty());
+        }
+
+        #[test]
+        fn any_bytes_are_taken_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..30)) {
+            let mut rest = &bytes[..];
+            while let Some(number) = take_varint(&mut rest) {
+                prop_assert!(number == 0 || !bytes.is_empty());
+            }
+            prop_assert!(rest.len() <= bytes.len());
+        }
+    }
+
+    #[test]
+    fn what_is_cut_off_or_too_large_is_refused() {
+        assert_eq!(take_varint(&mut &[0x80u8, 0x80][..]), None);
+        assert_eq!(take_varint(&mut &[0xffu8; 10][..]), None);
+        let mut largest = Vec::new();
+        put_varints(&mut largest, [u64::MAX]);
+        assert_eq!(largest.len(), MOST_BYTES);
+    }
+}

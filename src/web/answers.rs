@@ -1,0 +1,183 @@
+//! What stands where, below the secret path.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Path, RawQuery, Request, State};
+use axum::http::uri::Uri;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use serde::Serialize;
+
+use super::live::{self, Pulse};
+use super::policy::{Policy, page_policy, protect};
+use super::problem::{Problem, json, sentence};
+use super::secret::Secret;
+use super::shelf::Shelf;
+use super::{Differ, Site, query};
+use crate::report::page::Line;
+use crate::store::{Found, StoreError};
+
+/// What all answers are made of.
+pub(super) struct Desk {
+    page: Bytes,
+    page_policy: HeaderValue,
+    secret: Secret,
+    ticket: Mutex<Option<Secret>>,
+    policy: Policy,
+    pub(super) shelf: Arc<Shelf>,
+    differ: Arc<Differ>,
+    pub(super) pulse: Arc<Pulse>,
+}
+
+impl Desk {
+    pub(super) fn new(site: Site, policy: Policy) -> Result<Self, StoreError> {
+        Ok(Self {
+            page_policy: page_policy(&site.page),
+            page: site.page.into(),
+            secret: site.secret,
+            ticket: Mutex::new(site.ticket),
+            policy,
+            shelf: Arc::new(Shelf::open(site.store, site.warn)?),
+            differ: site.differ.into(),
+            pulse: Arc::default(),
+        })
+    }
+
+    /// Nobody has used the ticket, and nobody shall.
+    pub(super) fn burn_ticket(&self) {
+        let mut ticket = self.ticket.lock().unwrap_or_else(PoisonError::into_inner);
+        *ticket = None;
+    }
+
+    /// Takes the ticket, if this is it: it opens once.
+    fn takes_ticket(&self, path: &str) -> bool {
+        let mut ticket = self.ticket.lock().unwrap_or_else(PoisonError::into_inner);
+        let word = path.strip_prefix("/open/").unwrap_or_default();
+        ticket.take_if(|ticket| ticket.is(word)).is_some()
+    }
+}
+
+/// The site's ways.
+pub(super) fn router(desk: Arc<Desk>) -> Router {
+    let at = |path: &str| format!("/{}{path}", desk.secret.word());
+    Router::new()
+        .route(&at("/"), get(page))
+        .route(&at("/api/records"), get(records))
+        .route(&at("/api/records/{id}"), get(record))
+        .route(&at("/api/diff"), get(difference))
+        .route(&at("/api/live"), get(live::list))
+        .route(&at("/api/live/{id}"), get(live::record))
+        .fallback(async || StatusCode::NOT_FOUND)
+        .layer(from_fn_with_state(Arc::clone(&desk), guard))
+        .with_state(desk)
+}
+
+/// Stands before all of them: nothing is told to those who do not know the
+/// secret, or whom another site sent.
+async fn guard(State(desk): State<Arc<Desk>>, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let mut response = match desk.policy.refusal(&parts) {
+        Some(StatusCode::METHOD_NOT_ALLOWED) => (
+            StatusCode::METHOD_NOT_ALLOWED,
+            [(header::ALLOW, "GET, HEAD")],
+        )
+            .into_response(),
+        Some(refused) => refused.into_response(),
+        None if desk.secret.is(first_segment(&parts.uri)) => {
+            next.run(Request::from_parts(parts, body)).await
+        }
+        None if desk.takes_ticket(parts.uri.path()) => {
+            let home = format!("/{}/", desk.secret.word());
+            (StatusCode::SEE_OTHER, [(header::LOCATION, home)]).into_response()
+        }
+        None => StatusCode::NOT_FOUND.into_response(),
+    };
+    protect(response.headers_mut());
+    response
+}
+
+fn first_segment(uri: &Uri) -> &str {
+    let path = uri.path().strip_prefix('/').unwrap_or_default();
+    path.split('/').next().unwrap_or_default()
+}
+
+async fn page(State(desk): State<Arc<Desk>>) -> Response {
+    let headers = [
+        (
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("text/html; charset=utf-8"),
+        ),
+        (header::CONTENT_SECURITY_POLICY, desk.page_policy.clone()),
+    ];
+    (headers, desk.page.clone()).into_response()
+}
+
+#[derive(Serialize)]
+struct Listing<'a> {
+    records: Vec<Line<'a>>,
+    total: usize,
+    hosts: &'a [String],
+    schemas: &'a [String],
+    tags: &'a [String],
+}
+
+impl<'a> Listing<'a> {
+    fn new(found: &'a Found) -> Self {
+        let lines = found.lines.iter();
+        Self {
+            records: lines.map(|l| Line::new(&l.entry, &l.outline)).collect(),
+            total: found.total,
+            hosts: &found.hosts,
+            schemas: &found.schemas,
+            tags: &found.tags,
+        }
+    }
+}
+
+async fn records(
+    State(desk): State<Arc<Desk>>,
+    RawQuery(asked): RawQuery,
+) -> Result<Response, Problem> {
+    let filter = query::filter(&asked.unwrap_or_default())?;
+    let found = desk.shelf.read(move |store| store.find(&filter)).await?;
+    written(&Listing::new(&found))
+}
+
+async fn record(
+    State(desk): State<Arc<Desk>>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    let read = desk.shelf.read(move |store| store.load(&id)?.whole());
+    Ok(json(String::from(Box::<str>::from(read.await?))))
+}
+
+async fn difference(
+    State(desk): State<Arc<Desk>>,
+    RawQuery(asked): RawQuery,
+) -> Result<Response, Problem> {
+    let (a, b) = query::pair(&asked.unwrap_or_default())?;
+    let differ = Arc::clone(&desk.differ);
+    let read = desk
+        .shelf
+        .read(move |store| Ok(differ(&store.load(&a)?, &store.load(&b)?)));
+    read.await?.map(json).map_err(|why| {
+        let hint = "Choose two records of the same kind that have something in common.";
+        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, sentence(&why), hint)
+    })
+}
+
+fn written(answer: &impl Serialize) -> Result<Response, Problem> {
+    let body = serde_json::to_string(answer).map_err(|error| {
+        let told = format!("The answer cannot be written: {error}.");
+        Problem::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            told,
+            "Load the page again.",
+        )
+    })?;
+    Ok(json(body))
+}

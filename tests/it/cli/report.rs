@@ -1,0 +1,133 @@
+//! `report` and `compare --report`: records as one page.
+
+use serde_json::Value;
+
+use super::Stage;
+
+const LINE: &str =
+    "compare --machine sim:slow.toml --seed 1 --place os-default --place cpu:0 --max-runs 12";
+
+/// What a browser takes for the page's data.
+#[track_caller]
+fn data_of(page: &str) -> Value {
+    let start = page.find("id=\"pinwise-data\">").unwrap() + "id=\"pinwise-data\">".len();
+    let end = start + page[start..].find("</script").unwrap();
+    serde_json::from_str(&page[start..end]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn a_report_holds_the_record_whole() {
+    let stage = Stage::new();
+    let record = stage.json(&format!("{LINE} --tag night --report at-once.html -- prog"));
+    let ran = stage.succeed("report last -o later.html");
+    assert_eq!(ran.out, "later.html\n");
+    for name in ["at-once.html", "later.html"] {
+        let data = data_of(&stage.read(name));
+        assert_eq!(data["from"], "file");
+        assert_eq!(data["records"][0]["record"], record, "{name}");
+        let entry = &data["records"][0]["entry"];
+        assert_eq!(entry["id"], record["id"], "{name}");
+        assert_eq!(entry["tags"], serde_json::json!(["night"]), "{name}");
+        assert_eq!(entry["complete"], true, "{name}");
+        assert_eq!(entry["verdict"], record["verdict"]["sentence"], "{name}");
+        assert_eq!(entry["figures"][1]["name"], "cpu:0", "{name}");
+    }
+}
+
+#[test]
+fn every_experiment_writes_its_report() {
+    let stage = Stage::new();
+    for (line, schema) in [
+        (
+            "bench pi --machine sim:same.toml --threads 1,2 --budget 20s",
+            "pinwise.bench/1",
+        ),
+        (
+            "search --machine sim:share.toml --threads 2 --max-runs 12 -- prog",
+            "pinwise.search/1",
+        ),
+        (
+            "aa --machine sim:same.toml --max-runs 6 -- prog",
+            "pinwise.comparison/1",
+        ),
+    ] {
+        let (command, rest) = line.split_once(' ').unwrap();
+        let record = stage.json(&format!("{command} --report r.html {rest}"));
+        let data = data_of(&stage.read("r.html"));
+        assert_eq!(record["schema"], schema);
+        assert_eq!(data["records"][0]["record"], record, "{line}");
+    }
+}
+
+#[test]
+fn several_records_and_files_go_into_one_report() {
+    let stage = Stage::new();
+    let first = stage.json(&format!("{LINE} -- prog"));
+    let second = stage.json("topology --machine sim:slow.toml");
+    stage.write("machine.json", &second.to_string());
+    let id = first["id"].as_str().unwrap();
+    stage.succeed(&format!("report {id} machine.json -o both.html"));
+    let data = data_of(&stage.read("both.html"));
+    assert_eq!(data["records"][0]["record"], first);
+    assert_eq!(data["records"][1]["record"], second);
+    assert_eq!(data["records"][1]["entry"]["id"], "machine.json");
+    let printed = stage.succeed("report machine.json -o -").out;
+    assert_eq!(data_of(&printed)["records"][0]["record"], second);
+}
+
+#[test]
+fn without_a_name_a_report_replaces_nothing() {
+    let stage = Stage::new();
+    let id = stage.json(&format!("{LINE} -- prog"))["id"].clone();
+    let name = format!("pinwise-{}.html", id.as_str().unwrap());
+    let ran = stage.succeed("report last");
+    assert_eq!(ran.out, "pinwise-YYYYMMDD-HHMMSS-xxxxxxxx.html\n");
+    assert_eq!(data_of(&stage.read(&name))["records"][0]["entry"]["id"], id);
+    stage.write(&name, "mine");
+    let ran = stage.run("report last");
+    assert_eq!(ran.status, 2);
+    assert!(ran.err.contains("is there already"), "{}", ran.err);
+    assert_eq!(stage.read(&name), "mine");
+}
+
+#[test]
+fn strings_of_a_record_do_not_become_markup() {
+    let stage = Stage::new();
+    let hostile = "</script><img src=x onerror=alert(1)>";
+    let mut record = stage.json(&format!("{LINE} -- prog"));
+    record["arms"][1]["name"] = hostile.into();
+    record["tags"] = serde_json::json!([hostile]);
+    stage.write("hostile.json", &record.to_string());
+    stage.succeed("report hostile.json -o hostile.html");
+    let page = stage.read("hostile.html");
+    assert!(!page.contains("<img"));
+    let data = data_of(&page);
+    assert_eq!(data["records"][0]["record"], record);
+    assert_eq!(data["records"][0]["entry"]["tags"][0], hostile);
+}
+
+#[test]
+fn what_cannot_be_reported_is_refused() {
+    let stage = Stage::new();
+    stage.json(&format!("{LINE} -- prog"));
+    stage.write("newer.json", "{\"schema\":\"pinwise.comparison/99\"}");
+    stage.write("cut.json", "{\"schema\":\"pinwise.compar");
+    stage.write("other.json", "{\"results\":[]}");
+    for (line, words) in [
+        ("report nosuch", "no record has the id 'nosuch'"),
+        ("report newer.json", "a newer pinwise reads it"),
+        ("report cut.json", "damaged"),
+        ("report other.json", "no record that this pinwise knows"),
+        ("report missing.json", "missing.json"),
+        ("report last -o no/such/folder.html", "no/such/folder.html"),
+        (
+            "compare --machine sim:slow.toml --report no/such.html -- prog",
+            "--report",
+        ),
+    ] {
+        let ran = stage.run(line);
+        assert_eq!(ran.status, 2, "{line}");
+        assert!(ran.err.contains(words), "{line}: {}", ran.err);
+        assert_eq!(ran.err.trim_end().lines().count(), 1, "{}", ran.err);
+    }
+}

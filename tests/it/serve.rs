@@ -1,0 +1,402 @@
+//! `pinwise serve`: what it answers, to whom, and what it tells of records that
+//! grow, over a real connection and without a library for it.
+
+mod live;
+mod refused;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{pinwise, texts};
+
+/// A page that does nothing, in the form that the site takes.
+const PAGE: &str = r#"<!doctype html>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; connect-src 'self'">
+<script type="application/json" id="pinwise-data">{"from":"site"}</script>
+"#;
+
+/// A folder with a store and a page.
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("page.html"), PAGE).unwrap();
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn store(&self) -> PathBuf {
+        self.path("store.db")
+    }
+
+    fn pinwise(&self, arguments: &[&str]) -> Command {
+        let mut command = pinwise(&self.store());
+        command
+            .env("PINWISE_PAGE", self.path("page.html"))
+            .args(arguments);
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.pinwise(arguments).output().unwrap()
+    }
+
+    /// Compares on a simulated machine; the record's id.
+    fn compare(&self, more: &[&str]) -> String {
+        let arguments = [
+            "--machine",
+            "sim:core:4 pu:2",
+            "--format",
+            "json",
+            "compare",
+            "--seed",
+            "1",
+            "--max-runs",
+            "8",
+            "--place",
+            "os-default",
+            "--place",
+            "cpu:0",
+        ];
+        let output = self.run(&[&arguments, more, &["--", "prog"]].concat());
+        let (out, err) = texts(&output);
+        assert!(output.status.success(), "{err}");
+        let record: Value = serde_json::from_str(&out).unwrap();
+        record["id"].as_str().unwrap().to_owned()
+    }
+
+    fn serve(&self) -> Serving {
+        Serving::start(&mut self.pinwise(&["serve"]))
+    }
+
+    /// Changes the store behind everybody's back.
+    fn sql(&self, statement: &str) {
+        let store = rusqlite::Connection::open(self.store()).unwrap();
+        store.execute_batch(statement).unwrap();
+    }
+}
+
+/// A site that runs, until this goes.
+struct Serving {
+    child: Child,
+    port: u16,
+    /// `/SECRET/`
+    home: String,
+}
+
+impl Serving {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut line).unwrap();
+        let Some((port, home)) = address(line.trim_end()) else {
+            let (_, err) = texts(&child.wait_with_output().unwrap());
+            panic!("no address: {line}{err}");
+        };
+        Self { child, port, home }
+    }
+
+    fn send(&self, request: &str) -> TcpStream {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).unwrap();
+        // What is refused early need not be read to its end.
+        let _ = stream.write_all(request.as_bytes());
+        stream
+    }
+
+    fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+        let own = format!("127.0.0.1:{}", self.port);
+        let mut request = format!("{method} {path} HTTP/1.1\r\n");
+        if !headers.iter().any(|(name, _)| *name == "Host") {
+            request += &format!("Host: {own}\r\n");
+        }
+        for (name, value) in headers {
+            request += &format!("{name}: {value}\r\n");
+        }
+        Answer::read(self.send(&format!("{request}\r\n")))
+    }
+
+    fn get(&self, path: &str) -> Answer {
+        self.ask("GET", &format!("{}{path}", self.home), &[])
+    }
+
+    fn json(&self, path: &str) -> Value {
+        let answer = self.get(path);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        assert_eq!(answer.header("content-type"), "application/json");
+        serde_json::from_str(&answer.body).unwrap()
+    }
+
+    /// Error and hint of what cannot be had.
+    fn problem(&self, path: &str) -> (u16, String) {
+        let answer = self.get(path);
+        let told: Value = serde_json::from_str(&answer.body).unwrap();
+        assert!(!told["hint"].as_str().unwrap().is_empty());
+        (answer.status, told["error"].as_str().unwrap().to_owned())
+    }
+
+    /// Sends a signal and waits; the exit status and standard error.
+    fn end(mut self, signal: &str) -> (Option<i32>, String) {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args([signal, &id]).status().unwrap();
+        assert!(sent.success());
+        let mut told = String::new();
+        let mut err = self.child.stderr.take().unwrap();
+        err.read_to_string(&mut told).unwrap();
+        (self.child.wait().unwrap().code(), told)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Port and path of `http://127.0.0.1:PORT/SECRET/`.
+fn address(line: &str) -> Option<(u16, String)> {
+    let (port, home) = line.strip_prefix("http://127.0.0.1:")?.split_once('/')?;
+    Some((port.parse().ok()?, format!("/{home}")))
+}
+
+#[derive(Debug)]
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Answer {
+    fn read(mut stream: TcpStream) -> Self {
+        let mut text = Vec::new();
+        // A refusal may be followed by a reset; what came before it counts.
+        let _ = stream.read_to_end(&mut text);
+        let text = String::from_utf8(text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head.split(' ').nth(1).and_then(|s| s.parse().ok());
+        Self {
+            status: status.unwrap_or_else(|| panic!("no answer: {text}")),
+            head: head.to_ascii_lowercase(),
+            body: body.to_owned(),
+        }
+    }
+
+    fn header(&self, name: &str) -> &str {
+        let prefix = format!("{name}: ");
+        let mut lines = self.head.lines();
+        lines
+            .find_map(|line| line.strip_prefix(prefix.as_str()))
+            .unwrap_or_default()
+    }
+
+    #[track_caller]
+    fn is_protected(&self) {
+        for (name, value) in [
+            ("x-content-type-options", "nosniff"),
+            ("referrer-policy", "no-referrer"),
+            ("cache-control", "no-store"),
+            ("x-frame-options", "deny"),
+            ("cross-origin-opener-policy", "same-origin"),
+            ("cross-origin-resource-policy", "same-origin"),
+        ] {
+            assert_eq!(self.header(name), value, "{name} in {}", self.head);
+        }
+        let policy = self.header("content-security-policy");
+        assert!(policy.starts_with("default-src 'none'"), "{policy}");
+        assert!(policy.ends_with("frame-ancestors 'none'"), "{policy}");
+        assert!(!self.head.contains("access-control"), "{}", self.head);
+    }
+}
+
+#[test]
+fn page_list_and_records_are_answered() {
+    let place = Place::new();
+    let ids = [place.compare(&[]), place.compare(&["--tag", "night"])];
+    let site = place.serve();
+    let page = site.get("");
+    assert_eq!((page.status, page.body.as_str()), (200, PAGE));
+    assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
+    assert!(
+        page.header("content-security-policy")
+            .contains("connect-src 'self';")
+    );
+    page.is_protected();
+    let head = site.ask("HEAD", &site.home, &[]);
+    assert_eq!((head.status, head.body.as_str()), (200, ""));
+
+    let listing = site.json("api/records");
+    assert_eq!(listing["total"], 2);
+    let newest = &listing["records"][0];
+    assert_eq!(newest["id"], ids[1].as_str());
+    assert_eq!(
+        (&newest["complete"], &newest["tags"][0]),
+        (&true.into(), &"night".into())
+    );
+    assert!(newest["figures"][0]["value"].is_number(), "{newest}");
+    assert_eq!(listing["tags"][0], "night");
+    let narrowed = site.json("api/records?tag=night&limit=9");
+    assert_eq!(
+        (
+            &narrowed["total"],
+            narrowed["records"].as_array().unwrap().len()
+        ),
+        (&1.into(), 1)
+    );
+    assert_eq!(site.json("api/records?text=nothing%20like+it")["total"], 0);
+    assert_eq!(
+        site.json("api/records?limit=1&offset=1")["records"][0]["id"],
+        ids[0].as_str()
+    );
+
+    let exported = place.run(&["export", &ids[0], "--json"]);
+    let (exported, _) = texts(&exported);
+    let exported: Value = serde_json::from_str(&exported).unwrap();
+    assert!(site.json(&format!("api/records/{}", ids[0])) == exported);
+    assert_eq!(site.json("api/records/last")["id"], ids[1].as_str());
+    site.get("api/records").is_protected();
+}
+
+#[test]
+fn two_records_are_compared_as_diff_does() {
+    let place = Place::new();
+    let ids = [place.compare(&[]), place.compare(&[])];
+    let site = place.serve();
+    let (printed, _) = texts(&place.run(&["--format", "json", "diff", &ids[0], &ids[1]]));
+    let printed: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(printed["schema"], "pinwise.diff/1");
+    assert!(site.json(&format!("api/diff?a={}&b={}", ids[0], ids[1])) == printed);
+    for (query, status, words) in [
+        (format!("a={}", ids[0]), 400, "'b' is not named"),
+        (format!("a={}&b=none", ids[0]), 404, "'none'"),
+        (format!("a={0}&b={0}", ids[0]), 422, "both A and B"),
+    ] {
+        let (found, error) = site.problem(&format!("api/diff?{query}"));
+        assert_eq!(found, status, "{error}");
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
+fn the_address_is_data_and_new_at_each_start() {
+    let place = Place::new();
+    let first = place.serve();
+    let second = place.serve();
+    assert_ne!(first.home, second.home);
+    let secret = first.home.trim_matches('/');
+    assert!(secret.len() >= 32 && secret.bytes().all(|b| b.is_ascii_hexdigit()));
+    assert_eq!(second.ask("GET", &first.home, &[]).status, 404);
+
+    let mut child = place
+        .pinwise(&["--format", "json", "serve"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let told: Value = serde_json::from_str(&line).unwrap();
+    let (port, _) = address(told["address"].as_str().unwrap()).unwrap();
+    assert_eq!(
+        (&told["host"], &told["port"]),
+        (&"127.0.0.1".into(), &port.into())
+    );
+}
+
+#[test]
+fn a_signal_ends_it_well() {
+    for signal in ["-TERM", "-INT"] {
+        let place = Place::new();
+        let site = place.serve();
+        let _live = site.send(&format!(
+            "GET {}api/live HTTP/1.0\r\nHost: 127.0.0.1:{}\r\n\r\n",
+            site.home, site.port
+        ));
+        assert_eq!(site.get("").status, 200);
+        let (status, told) = site.end(signal);
+        assert_eq!(status, Some(0), "{told}");
+    }
+}
+
+#[test]
+fn a_browsers_command_line_holds_no_secret() {
+    let place = Place::new();
+    let opener = place.path("xdg-open");
+    let seen = place.path("seen");
+    let script = format!(
+        "#!/bin/sh\nprintf %s \"$1\" > '{0}.new'\nmv '{0}.new' '{0}'\n",
+        seen.display()
+    );
+    std::fs::write(&opener, script).unwrap();
+    make_executable(&opener);
+    let path = format!(
+        "{}:{}",
+        place.folder.path().display(),
+        std::env::var("PATH").unwrap()
+    );
+    let site = Serving::start(place.pinwise(&["serve", "--open"]).env("PATH", path));
+    let opened = wait_for(|| std::fs::read_to_string(&seen).ok());
+    let (port, ticket) = address(&opened).unwrap();
+    assert_eq!(port, site.port);
+    assert!(!opened.contains(site.home.trim_matches('/')), "{opened}");
+    let first = site.ask("GET", &ticket, &[]);
+    assert_eq!(
+        (first.status, first.header("location")),
+        (303, site.home.as_str())
+    );
+    first.is_protected();
+    assert_eq!(site.ask("GET", &ticket, &[]).status, 404, "it opens once");
+}
+
+#[test]
+fn without_a_browser_the_site_is_there() {
+    let place = Place::new();
+    let site = Serving::start(
+        place
+            .pinwise(&["serve", "--open"])
+            .env("PATH", place.folder.path()),
+    );
+    assert_eq!(site.get("").status, 200);
+    let (status, told) = site.end("-TERM");
+    assert_eq!(status, Some(0));
+    assert!(
+        told.contains("no browser could be opened: xdg-open"),
+        "{told}"
+    );
+}
+
+fn make_executable(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// What comes sooner or later.
+#[track_caller]
+fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..3000 {
+        if let Some(found) = look() {
+            return found;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    panic!("it did not come within a minute");
+}

@@ -1,0 +1,214 @@
+//! What is told of the store while others write it.
+
+use super::*;
+
+/// Events as they come.
+struct Events {
+    lines: BufReader<TcpStream>,
+}
+
+impl Events {
+    fn open(site: &Serving, path: &str) -> Self {
+        // HTTP/1.0: the answer comes in one piece that ends with the connection.
+        let request = format!(
+            "GET {}{path} HTTP/1.0\r\nHost: 127.0.0.1:{}\r\n\r\n",
+            site.home, site.port
+        );
+        let mut events = Self {
+            lines: BufReader::new(site.send(&request)),
+        };
+        let head = events.block();
+        assert!(head[0].contains(" 200 "), "{head:?}");
+        assert!(
+            head.contains(&"content-type: text/event-stream".to_owned()),
+            "{head:?}"
+        );
+        assert!(
+            head.contains(&"cache-control: no-store".to_owned()),
+            "{head:?}"
+        );
+        events
+    }
+
+    /// Lines up to an empty one, or to the end.
+    fn block(&mut self) -> Vec<String> {
+        let mut found = Vec::new();
+        loop {
+            let mut line = String::new();
+            self.lines.read_line(&mut line).unwrap();
+            match line.trim_end() {
+                "" => return found,
+                line => found.push(line.to_owned()),
+            }
+        }
+    }
+
+    /// Name and data of the next event; `None` at the end.
+    fn next(&mut self) -> Option<(String, String)> {
+        loop {
+            let block = self.block();
+            let field = |name: &str| block.iter().find_map(|l| l.strip_prefix(name));
+            match (field("event: "), field("data: ")) {
+                (Some(name), Some(data)) => return Some((name.to_owned(), data.to_owned())),
+                _ if block.is_empty() => return None,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A comparison of a slow command on this machine.
+fn begin(place: &Place, runs: &str) -> Child {
+    place
+        .pinwise(&[
+            "--quiet",
+            "compare",
+            "--seed",
+            "1",
+            "--max-runs",
+            runs,
+            "--warmup",
+            "0",
+            "--place",
+            "os-default",
+            "--command",
+            "sleep 0.1",
+            "--command",
+            "sleep 0.11",
+        ])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// The id of the record that is there by now.
+fn begun(site: &Serving) -> String {
+    wait_for(|| {
+        let listing = site.json("api/records");
+        listing["records"][0]["id"].as_str().map(str::to_owned)
+    })
+}
+
+/// Runs in a record, those of unfinished blocks too.
+fn runs(record: &Value) -> usize {
+    let of = |arm: &Value, field: &str| arm[field].as_array().map_or(0, Vec::len);
+    let arms = record["arms"].as_array().unwrap().iter();
+    arms.map(|arm| of(arm, "runs") + of(arm, "other_runs"))
+        .sum()
+}
+
+/// The records that a page is shown, and how it ends.
+fn watched(events: &mut Events, mut after: impl FnMut(usize)) -> (Vec<Value>, Value) {
+    let mut records = Vec::new();
+    loop {
+        let (name, data) = events.next().expect("it ends by saying so");
+        let data: Value = serde_json::from_str(&data).unwrap();
+        match name.as_str() {
+            "record" => records.push(data),
+            "end" => return (records, data),
+            other => panic!("{other}: {data}"),
+        }
+        after(records.len());
+    }
+}
+
+#[test]
+fn a_comparison_is_shown_as_it_grows() {
+    let place = Place::new();
+    let site = place.serve();
+    let mut comparing = begin(&place, "8");
+    let id = begun(&site);
+    let mut events = Events::open(&site, &format!("api/live/{id}"));
+    let (records, end) = watched(&mut events, |_| {});
+    assert!(comparing.wait().unwrap().success());
+    let counts: Vec<usize> = records.iter().map(runs).collect();
+    assert!(counts.len() >= 2, "{counts:?}");
+    assert!(counts.is_sorted(), "{counts:?}");
+    assert!(records[0]["stopped"].is_null());
+    let last = records.last().unwrap();
+    assert_eq!(runs(last), 16);
+    assert!(last["stopped"].is_string());
+    assert_eq!(end["complete"], true);
+    assert!(events.next().is_none());
+    assert!(site.json(&format!("api/records/{id}")) == *last);
+}
+
+#[test]
+fn a_comparison_that_is_killed_ends_as_cut_off() {
+    let place = Place::new();
+    let site = place.serve();
+    let mut comparing = begin(&place, "1000");
+    let id = begun(&site);
+    let mut events = Events::open(&site, &format!("api/live/{id}"));
+    let (records, end) = watched(&mut events, |seen| {
+        if seen == 2 {
+            comparing.kill().unwrap();
+        }
+    });
+    comparing.wait().unwrap();
+    assert_eq!(end["complete"], false);
+    assert!(records.last().unwrap()["stopped"].is_null());
+    let listed = site.json("api/records");
+    assert_eq!(listed["records"][0]["complete"], false);
+}
+
+#[test]
+fn a_record_that_is_whole_is_told_at_once() {
+    let place = Place::new();
+    let id = place.compare(&[]);
+    let site = place.serve();
+    let mut events = Events::open(&site, "api/live/last");
+    let (records, end) = watched(&mut events, |_| {});
+    assert_eq!((records.len(), &records[0]["id"]), (1, &id.into()));
+    assert_eq!(end["complete"], true);
+}
+
+#[test]
+fn a_record_that_goes_is_told() {
+    let place = Place::new();
+    let site = place.serve();
+    let mut comparing = begin(&place, "1000");
+    let id = begun(&site);
+    let mut events = Events::open(&site, &format!("api/live/{id}"));
+    assert_eq!(events.next().unwrap().0, "record");
+    place.sql("DELETE FROM record");
+    let (name, told) = wait_for(|| events.next().filter(|(name, _)| name != "record"));
+    assert_eq!(name, "gone");
+    assert!(told.contains("No record has the id"), "{told}");
+    assert!(events.next().is_none());
+    assert_eq!(site.json("api/records")["total"], 0);
+    comparing.kill().unwrap();
+    comparing.wait().unwrap();
+}
+
+#[test]
+fn the_list_is_told_to_change_when_a_record_comes() {
+    let place = Place::new();
+    let site = place.serve();
+    let mut events = Events::open(&site, "api/live");
+    let list = Some(("list".to_owned(), "changed".to_owned()));
+    assert_eq!(events.next(), list, "what came before the page listened");
+    place.compare(&[]);
+    assert_eq!(events.next(), list);
+    assert_eq!(site.json("api/records")["total"], 1);
+}
+
+#[test]
+fn many_pages_are_served_and_more_are_refused_politely() {
+    let place = Place::new();
+    let site = place.serve();
+    let mut pages: Vec<Events> = (0..64).map(|_| Events::open(&site, "api/live")).collect();
+    for page in &mut pages {
+        assert_eq!(page.next().unwrap().0, "list");
+    }
+    let refused = site.get("");
+    assert_eq!((refused.status, refused.header("retry-after")), (503, "1"));
+    refused.is_protected();
+    place.compare(&[]);
+    for page in &mut pages {
+        assert_eq!(page.next().unwrap().0, "list");
+    }
+    drop(pages);
+    wait_for(|| Some(site.get("")).filter(|answer| answer.status == 200));
+}

@@ -1,0 +1,279 @@
+//! Who gets nothing, and what is told where something is wrong.
+
+use std::net::TcpListener;
+
+use super::*;
+
+#[test]
+fn nothing_stands_outside_the_secret() {
+    let place = Place::new();
+    place.compare(&[]);
+    let site = place.serve();
+    let secret = site.home.trim_matches('/');
+    let longer = format!("/{secret}0/");
+    let shorter = format!("/{}/", &secret[1..]);
+    let upper = format!("/{}/", secret.to_uppercase());
+    let bare = format!("/{secret}");
+    let below = format!("/{secret}/../{secret}/");
+    let paths = [
+        "/",
+        "//",
+        "/api/records",
+        "/favicon.ico",
+        "/etc/passwd",
+        "/open/",
+        "/%2e%2e/",
+        &longer,
+        &shorter,
+        &upper,
+        &bare,
+        &below,
+    ];
+    for path in paths {
+        let answer = site.ask("GET", path, &[]);
+        assert_eq!((answer.status, answer.body.as_str()), (404, ""), "{path}");
+        answer.is_protected();
+    }
+    for path in [
+        "nothing",
+        "api",
+        "api/",
+        "api/records/",
+        "api/records/a/b",
+        "../etc/passwd",
+    ] {
+        assert_eq!(site.get(path).status, 404, "{path}");
+    }
+}
+
+#[test]
+fn only_own_hosts_and_origins_are_answered() {
+    let place = Place::new();
+    let site = place.serve();
+    let check = |name, value: &str, status| {
+        let answer = site.ask(
+            "GET",
+            &format!("{}api/records", site.home),
+            &[(name, value)],
+        );
+        assert_eq!(answer.status, status, "{name}: {value}");
+        answer.is_protected();
+        assert_eq!(answer.body.is_empty(), status != 200);
+    };
+    let port = site.port;
+    check("Host", &format!("localhost:{port}"), 200);
+    check("Host", &format!("[::1]:{port}"), 200);
+    check("Host", &format!("rebound.example:{port}"), 421);
+    check("Host", "127.0.0.1", 421);
+    check("Host", "", 421);
+    check("Origin", &format!("http://127.0.0.1:{port}"), 200);
+    check("Origin", "http://rebound.example", 403);
+    check("Origin", "null", 403);
+    check("Sec-Fetch-Site", "same-origin", 200);
+    check("Sec-Fetch-Site", "cross-site", 403);
+}
+
+#[test]
+fn nothing_can_be_changed() {
+    let place = Place::new();
+    let id = place.compare(&[]);
+    let site = place.serve();
+    let record = format!("{}api/records/{id}", site.home);
+    for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "ODD"] {
+        let answer = site.ask(method, &record, &[]);
+        assert_eq!(
+            (answer.status, answer.header("allow")),
+            (405, "get, head"),
+            "{method}"
+        );
+        answer.is_protected();
+    }
+    assert_eq!(site.json("api/records")["total"], 1);
+}
+
+#[test]
+fn what_is_too_large_is_refused() {
+    let site = Place::new().serve();
+    let long = "a".repeat(5_000);
+    assert_eq!(site.get(&format!("api/records?text={long}")).status, 414);
+    let larger = "a".repeat(100_000);
+    let status = site.ask("GET", &site.home, &[("Cookie", &larger)]).status;
+    assert_eq!(status, 431);
+    let many: Vec<(&str, &str)> = vec![("X-Many", "1"); 100];
+    assert_eq!(site.ask("GET", &site.home, &many).status, 431);
+    assert_eq!(
+        Answer::read(site.send("this is no HTTP\r\n\r\n")).status,
+        400
+    );
+    assert_eq!(site.get("").status, 200);
+}
+
+#[test]
+fn wrong_questions_are_told() {
+    let place = Place::new();
+    let site = place.serve();
+    for (path, status, words) in [
+        ("api/records?hots=a", 400, "hots"),
+        ("api/records?limit=-1", 400, "limit=-1"),
+        ("api/records/nothing", 404, "nothing"),
+        ("api/records/last", 404, "empty"),
+        ("api/live/nothing", 404, "nothing"),
+    ] {
+        let (found, error) = site.problem(path);
+        assert_eq!(found, status, "{path}");
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
+fn damaged_and_newer_records_leave_the_others() {
+    let place = Place::new();
+    let ids = [place.compare(&[]), place.compare(&[]), place.compare(&[])];
+    let site = place.serve();
+    let newer = "replace(body, 'pinwise.comparison/1', 'pinwise.comparison/9')";
+    place.sql(&format!(
+        "UPDATE record SET body = substr(body, 1, 300) WHERE id = '{}'",
+        ids[0]
+    ));
+    place.sql(&format!(
+        "UPDATE record SET body = {newer} WHERE id = '{}'",
+        ids[1]
+    ));
+    let (status, error) = site.problem(&format!("api/records/{}", ids[0]));
+    assert!(status == 422 && error.contains("damaged"), "{error}");
+    for path in ["records", "live"] {
+        let (status, error) = site.problem(&format!("api/{path}/{}", ids[1]));
+        assert!(
+            status == 422 && error.contains("pinwise.comparison/9"),
+            "{error}"
+        );
+    }
+    assert_eq!(site.json("api/records")["total"], 3);
+    assert_eq!(
+        site.json(&format!("api/records/{}", ids[2]))["id"],
+        ids[2].as_str()
+    );
+    let (_, told) = site.end("-TERM");
+    assert!(
+        !told.contains("warning"),
+        "a record's damage is no trouble of the store: {told}"
+    );
+}
+
+/// Fails with one line that has these words.
+#[track_caller]
+fn fails(output: &Output, words: &str) {
+    let (out, err) = texts(output);
+    assert_eq!((output.status.code(), out.as_str()), (Some(2), ""), "{err}");
+    assert!(err.starts_with("error:") && err.contains(words), "{err}");
+    assert_eq!(err.lines().count(), 1, "{err}");
+}
+
+#[test]
+fn what_cannot_be_had_is_told_at_the_start() {
+    let place = Place::new();
+    let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    fails(
+        &place.run(&["serve", "--port", &port]),
+        "is in use by another program (choose",
+    );
+    fails(&place.run(&["serve", "--port", "66666"]), "66666");
+    fails(&place.run(&["serve", "--listen", "here"]), "here");
+    fails(
+        &place.run(&["serve", "--listen", "192.0.2.1"]),
+        "cannot listen on 192.0.2.1",
+    );
+    fails(
+        &place.run(&["--store", "none", "serve"]),
+        "nothing to serve",
+    );
+    std::fs::write(place.path("page.html"), "<html>").unwrap();
+    fails(&place.run(&["serve"]), "another version");
+    fails(
+        &place
+            .pinwise(&["serve"])
+            .env("PINWISE_PAGE", "/no/page.html")
+            .output()
+            .unwrap(),
+        "/no/page.html",
+    );
+    if ::pinwise::report::page::PAGE.is_none() {
+        let output = place
+            .pinwise(&["serve"])
+            .env_remove("PINWISE_PAGE")
+            .output();
+        fails(&output.unwrap(), "built without its page");
+    }
+}
+
+#[test]
+fn stores_that_cannot_be_read_are_told_at_the_start() {
+    let place = Place::new();
+    place.compare(&[]);
+    let holder = rusqlite::Connection::open(place.store()).unwrap();
+    holder
+        .execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE;")
+        .unwrap();
+    fails(&place.run(&["serve"]), "locked");
+    drop(holder);
+    place.sql("PRAGMA user_version = 99");
+    fails(&place.run(&["serve"]), "schema 99");
+    std::fs::write(
+        place.store(),
+        "no store, but long enough to look like the file of one",
+    )
+    .unwrap();
+    fails(&place.run(&["serve"]), "damaged");
+}
+
+#[test]
+fn a_store_that_goes_away_is_told_of_once_and_comes_back() {
+    let place = Place::new();
+    let id = place.compare(&[]);
+    let site = place.serve();
+    // Who writes keeps no reader waiting.
+    let writer = rusqlite::Connection::open(place.store()).unwrap();
+    writer
+        .execute_batch("BEGIN EXCLUSIVE; DELETE FROM record")
+        .unwrap();
+    assert_eq!(site.json("api/records")["total"], 1);
+    drop(writer);
+    let away = place.path("away.db");
+    std::fs::rename(place.store(), &away).unwrap();
+    for path in ["api/records", "api/records/last", "api/live/last"] {
+        let (status, error) = site.problem(path);
+        assert_eq!(status, 503, "{path}");
+        assert!(error.contains("cannot be opened"), "{error}");
+    }
+    assert_eq!(
+        site.get("").status,
+        200,
+        "the page itself says what is wrong"
+    );
+    std::fs::rename(&away, place.store()).unwrap();
+    assert_eq!(site.json("api/records/last")["id"], id.as_str());
+    let (_, told) = site.end("-TERM");
+    assert_eq!(told.matches("warning:").count(), 1, "{told}");
+}
+
+#[test]
+fn leaving_loopback_is_warned_of() {
+    let place = Place::new();
+    let site = Serving::start(&mut place.pinwise(&["serve", "--listen", "0.0.0.0"]));
+    let host = format!("192.0.2.7:{}", site.port);
+    assert_eq!(site.ask("GET", &site.home, &[("Host", &host)]).status, 200);
+    assert_eq!(
+        site.ask("GET", &site.home, &[("Host", "rebound.example")])
+            .status,
+        421
+    );
+    let (_, told) = site.end("-TERM");
+    assert!(
+        told.contains("warning:") && told.contains("nothing is encrypted"),
+        "{told}"
+    );
+    let quiet = Place::new();
+    let (_, told) = quiet.serve().end("-TERM");
+    assert!(!told.contains("warning:"), "{told}");
+}

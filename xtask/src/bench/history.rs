@@ -1,0 +1,198 @@
+//! A store of 100,000 records: what lists of it take.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Value, json};
+
+use super::Setting;
+use super::process::{measure, median, quartiles};
+use crate::programs::output;
+
+const RECORDS: u64 = 100_000;
+const ROUNDS: usize = 9;
+
+/// Every so manyth record has the runs of a whole comparison, 20 KB; the others
+/// have its plan and arms.
+const LARGE: u64 = 5;
+
+/// What is measured: its name, and its options.
+const LISTS: [(&str, &[&str]); 6] = [
+    ("`pinwise history`", &["history"]),
+    ("`history --limit 200`", &["history", "--limit", "200"]),
+    (
+        "`history --host node-7 --tag nightly`",
+        &["history", "--host", "node-7", "--tag", "nightly"],
+    ),
+    (
+        "`history --text 'prog-3 node-11'`",
+        &["history", "--text", "prog-3 node-11"],
+    ),
+    (
+        "`history --limit 100000 --format json`",
+        &["history", "--limit", "100000", "--format", "json"],
+    ),
+    ("`show last`", &["show", "last"]),
+];
+
+pub(super) fn run(setting: &Setting) -> Result<String> {
+    let path = setting.folder.path().join("history.db");
+    fill(setting, &path)?;
+    let store = format!("sqlite:{}", path.display());
+    let mut taken: Vec<Vec<f64>> = vec![Vec::new(); LISTS.len() + 1];
+    for round in 0..=ROUNDS {
+        for (index, times) in taken.iter_mut().enumerate() {
+            let mut command = match LISTS.get(index) {
+                Some((_, options)) => {
+                    let mut command = Command::new(&setting.pinwise);
+                    command.args(["--store", &store]).args(*options);
+                    command
+                }
+                None => scan(&path),
+            };
+            let wall = measure(&mut command)?.wall.as_secs_f64();
+            // The first round fills the system's cache.
+            if round > 0 {
+                times.push(1e3 * wall);
+            }
+        }
+    }
+    let peer = median(taken[LISTS.len()].clone());
+    let names = LISTS.iter().map(|(name, _)| *name);
+    let rows: String = names
+        .chain(["`sqlite3`: every body read, its host taken out of it"])
+        .zip(&taken)
+        .map(|(name, times)| {
+            let (low, high) = quartiles(times.clone());
+            let middle = median(times.clone());
+            format!(
+                "| {name} | {middle:.0} ({low:.0}–{high:.0}) | {:.3} |\n",
+                middle / peer
+            )
+        })
+        .collect();
+    let megabytes = std::fs::metadata(&path)?.len() / 1_000_000;
+    Ok(format!(
+        "## A history of 100,000 records
+
+A store of {megabytes} MB: comparisons of 40 hosts and 50 commands, of which one in {LARGE} has
+the runs of a whole one. The whole process, standard output thrown away, files
+in the system's cache; medians of {ROUNDS} rounds in which all take turns, with
+quartiles. The last line is what a list costs that looks into the records: the
+`sqlite3` module of Python with `json_extract`.
+
+| | ms | over the scan |
+|---|---|---|
+{rows}"
+    ))
+}
+
+fn scan(path: &Path) -> Command {
+    let mut command = Command::new("python3");
+    command
+        .args(["-c", "import sqlite3, sys
+rows = sqlite3.connect(sys.argv[1]).execute('SELECT json_extract(body, \"$.host.hostname\"), count(*) FROM record GROUP BY 1')
+print(len(rows.fetchall()))"])
+        .arg(path);
+    command
+}
+
+/// Makes the store as older versions left it, in one transaction, and lets
+/// pinwise bring it up to date.
+fn fill(setting: &Setting, path: &Path) -> Result<()> {
+    let sample = sample(setting)?;
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let rows = setting.folder.path().join("rows.jsonl");
+    let mut text = String::new();
+    for number in 0..RECORDS {
+        text.push_str(&record(&sample, number, &mut random)?.to_string());
+        text.push('\n');
+    }
+    std::fs::write(&rows, text)?;
+    let mut command = Command::new("python3");
+    command.args(["-c", LOAD]).arg(path).arg(&rows);
+    output(&mut command)?;
+    std::fs::remove_file(rows)?;
+    let mut first = Command::new(&setting.pinwise);
+    first
+        .args(["--store", &format!("sqlite:{}", path.display())])
+        .args(["history", "--limit", "1", "--format", "json"]);
+    let listed: Value = serde_json::from_str(&output(&mut first)?)?;
+    if listed["total"] != RECORDS {
+        bail!("the store has {} records, not {RECORDS}", listed["total"]);
+    }
+    Ok(())
+}
+
+/// The schema of the first version, which every later one can read.
+const LOAD: &str = "import sqlite3, sys, json
+store = sqlite3.connect(sys.argv[1])
+store.executescript('''
+CREATE TABLE record (id TEXT PRIMARY KEY NOT NULL, schema TEXT NOT NULL, time TEXT NOT NULL,
+    host TEXT NOT NULL, title TEXT NOT NULL, verdict TEXT NOT NULL, complete INTEGER NOT NULL,
+    body TEXT NOT NULL);
+CREATE INDEX record_by_time ON record (time);
+CREATE TABLE run (record TEXT NOT NULL REFERENCES record (id) ON DELETE CASCADE,
+    number INTEGER NOT NULL, arm INTEGER NOT NULL, body TEXT NOT NULL,
+    PRIMARY KEY (record, number)) WITHOUT ROWID;
+PRAGMA user_version = 1;
+''')
+with store, open(sys.argv[2]) as rows:
+    for line in rows:
+        r = json.loads(line)
+        store.execute('INSERT INTO record VALUES (?, ?, ?, ?, ?, ?, 1, ?)', (r['id'], r['schema'],
+            r['started'], r['host']['hostname'], ' '.join(r['arms'][0]['command']),
+            r['verdict']['sentence'], line.strip()))
+";
+
+/// A real record of some 20 KB.
+fn sample(setting: &Setting) -> Result<Value> {
+    let mut command = Command::new(&setting.pinwise);
+    command
+        .args(["--machine", "sim:core:2 pu:1", "--store", "none"])
+        .args(["--format", "json", "compare", "--place", "os-default"])
+        .args(["--place", "cpu:0", "--max-runs", "16", "--seed", "1"])
+        .args(["--precision", "0.0001%", "--", "prog"]);
+    Ok(serde_json::from_str(&output(&mut command)?)?)
+}
+
+fn record(sample: &Value, number: u64, random: &mut ChaCha8Rng) -> Result<Value> {
+    let mut record = sample.clone();
+    let (day, second) = (number / 500, number % 500 * 170);
+    record["id"] = json!(format!(
+        "{number:08}-{:06x}-{:08x}",
+        second,
+        random.random::<u32>()
+    ));
+    record["started"] = json!(format!(
+        "{}-{:02}-{:02}T{:02}:{:02}:{:02}Z",
+        2025 + day / 336,
+        1 + day % 336 / 28,
+        1 + day % 28,
+        second / 3600,
+        second / 60 % 60,
+        second % 60
+    ));
+    record["host"]["hostname"] = json!(format!("node-{}", random.random_range(0..40)));
+    record["host"]["simulated"] = json!(false);
+    record["tags"] = match number % 3 {
+        0 => json!(["nightly"]),
+        1 => json!([]),
+        _ => json!(["nightly", format!("release-{}", number / 10_000)]),
+    };
+    let command = json!([format!("prog-{}", random.random_range(0..50)), "--fast"]);
+    let arms = record["arms"]
+        .as_array_mut()
+        .context("a comparison has arms")?;
+    for arm in arms {
+        arm["command"] = command.clone();
+        if !number.is_multiple_of(LARGE) {
+            arm["runs"] = json!([]);
+            arm["other_runs"] = json!([]);
+        }
+    }
+    Ok(record)
+}

@@ -1,0 +1,95 @@
+//! The page: packages from the lock file, types, unit tests, one built file,
+//! and the tests in a browser.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::programs::{find, output, root, step, target};
+
+/// The oldest Node that the page's tools run with.
+const OLDEST_NODE: (u32, u32) = (20, 19);
+
+fn folder() -> PathBuf {
+    root().join("web")
+}
+
+/// Builds the page, from packages as the lock file has them.
+pub(crate) fn build() -> Result<()> {
+    need_node()?;
+    install()?;
+    step(&mut npm(&["run", "--silent", "types"]))?;
+    step(&mut npm(&["run", "--silent", "build"]))
+}
+
+/// Unit tests of what the page draws.
+pub(crate) fn unit() -> Result<()> {
+    step(&mut npm(&["run", "--silent", "unit"]))
+}
+
+/// The page in a browser, as a report and as the local site of this binary.
+pub(crate) fn in_browser() -> Result<()> {
+    let Some(chromium) = chromium() else {
+        eprintln!("SKIPPED: the page in a browser: no chromium in PATH (apt-get install chromium)");
+        return Ok(());
+    };
+    step(
+        npm(&["run", "--silent", "e2e"])
+            .env("CHROMIUM", chromium)
+            .env("PINWISE", target().join("debug/pinwise")),
+    )
+}
+
+/// What measures the page in a browser, with records of this binary.
+pub(crate) fn bench(pinwise: &Path) -> Result<Command> {
+    let chromium = chromium().context("the page is measured in chromium, which is missing")?;
+    let mut command = npm(&["run", "--silent", "bench"]);
+    command.env("CHROMIUM", chromium).env("PINWISE", pinwise);
+    Ok(command)
+}
+
+fn chromium() -> Option<PathBuf> {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    names.into_iter().find_map(find)
+}
+
+fn npm(arguments: &[&str]) -> Command {
+    let mut command = Command::new("npm");
+    command.args(arguments).current_dir(folder());
+    command
+}
+
+/// Packages are installed again only where the lock file changed.
+fn install() -> Result<()> {
+    let lock = folder().join("package-lock.json");
+    let stamp = folder().join("node_modules/.installed");
+    if is_newer(&stamp, &lock) {
+        return Ok(());
+    }
+    step(&mut npm(&["ci", "--no-audit", "--no-fund", "--silent"]))?;
+    std::fs::write(&stamp, "").with_context(|| stamp.display().to_string())
+}
+
+fn is_newer(stamp: &Path, than: &Path) -> bool {
+    let changed = |path: &Path| path.metadata().and_then(|data| data.modified()).ok();
+    matches!((changed(stamp), changed(than)), (Some(a), Some(b)) if a >= b)
+}
+
+fn need_node() -> Result<()> {
+    let advice = "install Node 20.19 or newer with npm (Debian 13: apt-get install nodejs npm)";
+    if find("node").is_none() || find("npm").is_none() {
+        bail!("the page is built with Node, which is missing: {advice}");
+    }
+    let version = output(Command::new("node").arg("--version"))?;
+    let numbers: Vec<u32> = version
+        .trim()
+        .trim_start_matches('v')
+        .split('.')
+        .filter_map(|part| part.parse().ok())
+        .collect();
+    match numbers.as_slice() {
+        [major, minor, ..] if (*major, *minor) >= OLDEST_NODE => Ok(()),
+        _ => bail!("Node {} is too old for the page: {advice}", version.trim()),
+    }
+}
