@@ -8,13 +8,15 @@
 //! ```text
 //! Core   topology workload stats placement trace code spin profile record
 //!                                                          no I/O, no clock
-//! Edge   machine   store                                  the host, the disk
+//! Edge   machine   store   threads                        the host, the disk
 //! Study  study                                            experiments
 //! Faces  report    web   cli                              what people see
 //! ```
 //!
-//! As a library, start at [`topology::Topology`], [`placement::Placement`] and
-//! [`study::compare::run`].
+//! As a library, start at [`threads::Host`]: programs that place their own
+//! threads need it, [`topology`] and [`placement`], and get them alone, with
+//! three dependencies, without the feature `tool`. With it, `study::compare`
+//! runs experiments.
 
 #![cfg_attr(
     test,
@@ -24,19 +26,39 @@
     )
 )]
 
+#[cfg(feature = "tool")]
 pub mod cli;
+#[cfg(feature = "tool")]
 pub mod code;
+#[cfg(feature = "tool")]
 pub mod kernels;
+#[cfg(feature = "tool")]
 pub mod machine;
 pub mod placement;
+#[cfg(feature = "tool")]
 pub mod profile;
+#[cfg(feature = "tool")]
 pub mod record;
+#[cfg(feature = "tool")]
 pub mod report;
+#[cfg(feature = "tool")]
 pub mod spin;
+#[cfg(feature = "tool")]
 pub mod stats;
+#[cfg(feature = "tool")]
 pub mod store;
+#[cfg(feature = "tool")]
 pub mod study;
+pub mod threads;
 pub mod topology;
+#[cfg(feature = "tool")]
 pub mod trace;
+#[cfg(feature = "tool")]
 pub mod web;
+#[cfg(feature = "tool")]
 pub mod workload;
+
+/// The examples of `docs/library.md` are run with those of the code.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/library.md")]
+mod library_guide {}

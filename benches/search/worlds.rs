@@ -143,6 +143,8 @@ fn request<'a>(workload: &'a Workload, place: &'a Realised) -> Request<'a> {
         output: Output::Discard,
         environment_padding: 0,
         count_threads_closely: false,
+        bound: None,
+        offline: None,
     }
 }
 

@@ -5,6 +5,7 @@
 
 use invariants::check_topology;
 use libfuzzer_sys::fuzz_target;
+use pinwise::threads::Host;
 use pinwise::topology::{Capture, Topology, wanted_cgroup_files};
 
 fuzz_target!(|text: &[u8]| {
@@ -23,4 +24,11 @@ fuzz_target!(|text: &[u8]| {
     let _ = wanted_cgroup_files(&capture);
     let (topology, warnings) = Topology::from_capture(&capture);
     check_topology(&topology, &warnings);
+    let (few, warnings) = Topology::from_files(&mut &capture);
+    check_topology(&few, &warnings);
+    if let Ok(host) = Host::from_topology(few) {
+        let places = host.place(0);
+        assert!(places.cpus().is_subset(&host.topology().allowed));
+        assert_eq!(places.threads(), host.workers().parallelism);
+    }
 });

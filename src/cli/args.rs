@@ -4,8 +4,10 @@
 //! Nothing is interpreted here beyond the form of numbers, durations and
 //! shares; what needs the machine is resolved later.
 
+mod apply;
 mod kernels;
 mod profile;
+mod run;
 mod sampling;
 mod search;
 mod spin;
@@ -18,8 +20,13 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(super) use apply::{
+    ApplyArgs, LiveArgs, RestoreArgs, RulesAction, RulesArgs, RulesCheckArgs, RulesRunArgs,
+    WhatIfArgs,
+};
 pub(super) use kernels::{BenchArgs, KernelArgs, RecipesArgs, ReproduceArgs, SplitChoice, Suite};
 pub(super) use profile::{ProfileAction, ProfileArgs, ProfileDiffArgs, ProfileView};
+pub(super) use run::RunArgs;
 pub(super) use search::{PredictArgs, SearchArgs, SearchResultArgs};
 pub(super) use spin::{
     ProcessorArgs, SpinAction, SpinAdviseArgs, SpinArgs, SpinAttachArgs, SpinPauseArgs,
@@ -162,6 +169,12 @@ is changed.")]
     Predict(PredictArgs),
     /// Run a command once, placed; signals and exit status pass through
     Run(RunArgs),
+    /// Apply an answer: print it for other tools, or place what runs already
+    Apply(Box<ApplyArgs>),
+    /// Keep processes where a file of rules says
+    Rules(RulesArgs),
+    /// Put back what pinwise changed on this host and could not put back
+    Restore(RestoreArgs),
     /// Trace what the scheduler does with a program's threads
     Trace(Box<TraceArgs>),
     /// Watch threads on CPUs, live
@@ -335,7 +348,8 @@ spread, balanced, p-cores, e-cores, one-core, one-llc, one-numa, one-package
 (these four with :INDEX), cpu:LIST, mask:HEX, shape:pkg=1,llc=2,core=8,smt=1,
 shape:llc=2,core=8,cpu=12 (12 CPUs, spread evenly), tree:2l.4c.1t (2 LLCs, in
 each 4 cores, of each 1 CPU; a unit with nothing inside is used whole);
-each may carry *N (use N CPUs) and /mem=local|bind|interleave.
+each may carry *N (use N CPUs), /bound (one CPU for each thread) and
+/mem=local|bind|interleave.
 `pinwise topology --explain PLACEMENT` says what one stands for.")]
 pub struct CompareArgs {
     /// Where the command runs; repeat for each arm [default: a few that fit
@@ -388,9 +402,9 @@ pub struct CompareArgs {
     )]
     pub parameters: Vec<String>,
     /// The figure to compare: wall, user, system, cpu, max-rss, cycles,
-    /// instructions, or the program's own: 'regex:… higher|lower',
-    /// 'json:.path higher|lower' [default: the recipe's; of a kernel its own
-    /// seconds; else wall]
+    /// instructions, or the program's own: '… higher|lower' with regex:…,
+    /// json:.path, of a service prometheus:NAME (also rate(NAME), p99(NAME))
+    /// [default: the recipe's; of a kernel its own seconds; else wall]
     #[arg(long, value_name = "METRIC", help_heading = "What is compared")]
     pub metric: Option<String>,
     /// The arm that others are compared with, by name [default: os-default,
@@ -411,6 +425,15 @@ pub struct CompareArgs {
     /// Exit with status 3 if there is no verdict
     #[arg(long, help_heading = "What is compared")]
     pub require_verdict: bool,
+    /// Then print the best arm for this tool, as `pinwise apply --as` does
+    #[arg(long, value_name = "TOOL", help_heading = "What is compared")]
+    pub emit: Option<String>,
+    /// Options on services.
+    #[command(flatten)]
+    pub live: LiveArgs,
+    /// Options on smaller machines.
+    #[command(flatten)]
+    pub what_if: WhatIfArgs,
     /// What all experiments take.
     #[command(flatten)]
     pub experiment: ExperimentArgs,
@@ -437,23 +460,6 @@ pub struct AaArgs {
     /// What all experiments take.
     #[command(flatten)]
     pub experiment: ExperimentArgs,
-}
-
-/// `pinwise run`
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  pinwise run --place one-per-core -- ./prog
-  pinwise run --place one-numa/mem=bind -- ./prog
-
-The command takes this process's place: signals, terminal and exit status are
-its own.")]
-pub struct RunArgs {
-    /// Where it runs
-    #[arg(long, value_name = "PLACEMENT", default_value = "os-default")]
-    pub place: String,
-    /// The command with its arguments
-    #[arg(last = true, value_name = "COMMAND", required = true)]
-    pub argv: Vec<String>,
 }
 
 /// `pinwise generate`

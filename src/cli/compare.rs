@@ -1,11 +1,15 @@
 //! `compare` and `aa`: plan, carry out, store, print, choose the exit status.
 
+mod live;
+
 use super::args::{AaArgs, CompareArgs, Global, ResultArgs};
 use super::terminal::Terminal;
 use super::watch::Watch;
-use super::{Exit, export, open_machine, open_store, plan, recipes};
+use super::{Exit, apply, export, open_machine, open_store, plan, recipes, restore};
 use crate::machine::Machine;
-use crate::machine::linux::boot_id;
+use crate::machine::linux::{LinuxMachine, boot_id};
+use crate::placement::Placement;
+use crate::placement::emit::{self, Target};
 use crate::record::{Comparison, Stopped, TOPOLOGY_SCHEMA, TopologyRecord, VerdictKind};
 use crate::report;
 use crate::stats::verdict::percent;
@@ -20,10 +24,23 @@ pub(super) fn compare(
     args: &CompareArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
+    if args.live.pid.is_some() || args.live.unit.is_some() || args.live.cgroup.is_some() {
+        return live::compare(global, args, terminal);
+    }
     let seed = plan::seed(&args.experiment.effort);
+    let targets = emit_targets(args, terminal)?;
     export::check_writable(&args.experiment.results)?;
     let metric = args.metric.as_deref().unwrap_or_default();
-    let mut machine = open_machine(global, seed, wants_counters(metric))?;
+    // Before the machine is open: it makes orphans its own.
+    let ledger = plan::ledger(&args.what_if, &global.machine, args.trace)?;
+    let mut machine: Box<dyn Machine> = match ledger {
+        None => open_machine(global, seed, wants_counters(metric))?,
+        Some(ledger) => {
+            restore::offer(terminal);
+            terminal.warn("--real switches CPUs of this host off and on for everybody, again and again, until the experiment ends; they come back however pinwise ends");
+            Box::new(LinuxMachine::open(wants_counters(metric))?.with_ledger(ledger))
+        }
+    };
     match recipes::open(args, machine.as_mut(), terminal) {
         Err(error) if is_interrupt(&error) => Ok(interrupted(terminal)),
         Err(error) => Err(error),
@@ -34,6 +51,7 @@ pub(super) fn compare(
                 seed,
                 recipe.as_ref(),
                 machine.as_mut(),
+                &targets,
                 terminal,
             );
             let folder = recipe.and_then(|recipe| recipe.close(machine.as_mut()));
@@ -56,6 +74,7 @@ fn compared(
     seed: u64,
     recipe: Option<&recipes::Ready>,
     machine: &mut dyn Machine,
+    targets: &[Target],
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let spec = machine.label();
@@ -65,10 +84,65 @@ fn compared(
         planned => planned?,
     };
     let (record, exit) = conduct(global, &plan, machine, &args.experiment.results, terminal)?;
+    if exit == Exit::Done && !targets.is_empty() {
+        emit_best(&record, &plan, targets, machine, terminal)?;
+    }
     Ok(match exit {
         Exit::Done => gates(&record, args, terminal),
         other => other,
     })
+}
+
+/// The tools of `--emit`, told to be unknown before an hour of measuring.
+fn emit_targets(args: &CompareArgs, terminal: &Terminal) -> anyhow::Result<Vec<Target>> {
+    if args.emit.is_none() {
+        return Ok(Vec::new());
+    }
+    if terminal.is_json() {
+        anyhow::bail!(
+            "--emit prints text behind the verdict: with --format json use pinwise apply last \
+             --as TOOL --format json afterwards"
+        );
+    }
+    apply::targets("--emit", args.emit.as_deref())
+}
+
+/// `--emit`: the best arm in the words of other tools.
+fn emit_best(
+    record: &Comparison,
+    plan: &Plan,
+    targets: &[Target],
+    machine: &mut dyn Machine,
+    terminal: &Terminal,
+) -> anyhow::Result<()> {
+    if record.verdict.kind == VerdictKind::Undecided {
+        terminal.note("--emit: undecided, so there is no best arm to print.");
+        return Ok(());
+    }
+    let answer = apply::of_comparison(record)?;
+    let best = match record.verdict.kind {
+        VerdictKind::Best => record.best.as_ref().unwrap_or(&record.baseline),
+        _ => &record.baseline,
+    };
+    if record.verdict.kind != VerdictKind::Best {
+        terminal.note("--emit: nothing needs applying; this is the baseline.");
+    }
+    let arm = plan.arms.iter().find(|arm| arm.name == *best);
+    let (topology, _) = machine.topology()?;
+    let realised = match arm {
+        Some(arm) => arm.place.clone(),
+        None => answer.placement.parse::<Placement>()?.realise(&topology)?,
+    };
+    let context = emit::Context {
+        command: answer.command,
+        threads: None,
+    };
+    let emissions: Vec<emit::Emission> = targets
+        .iter()
+        .map(|target| emit::emit(target, &realised, &topology, &context))
+        .collect();
+    terminal.print("\n")?;
+    apply::print(&realised, &emissions, terminal)
 }
 
 /// What `topology --measure` found on this machine since it booted: wirings of
@@ -136,19 +210,7 @@ pub(super) fn carry_out(
     machine: &mut dyn Machine,
     terminal: &Terminal,
 ) -> anyhow::Result<(Comparison, bool)> {
-    plan.check()?;
-    let store = open_store(global)?;
-    let mut watch = Watch::new(store, terminal);
-    let record = match compare::run(plan, machine, &mut watch) {
-        Ok(record) => record,
-        Err(error) => {
-            watch.abandon();
-            return Err(match error {
-                CompareError::Plan(error) => error.into(),
-                CompareError::Machine(error) => error.into(),
-            });
-        }
-    };
+    let (record, watch) = carried_out(global, plan, machine, terminal)?;
     let mut record = if plan.study == "aa" {
         noise::conclude(record)
     } else {
@@ -159,6 +221,28 @@ pub(super) fn carry_out(
     }
     let is_stored = watch.close(&record);
     Ok((record, is_stored))
+}
+
+/// Runs the plan; the watch is to be closed with the record.
+fn carried_out<'a>(
+    global: &Global,
+    plan: &Plan,
+    machine: &mut dyn Machine,
+    terminal: &'a Terminal,
+) -> anyhow::Result<(Comparison, Watch<'a>)> {
+    plan.check()?;
+    let store = open_store(global)?;
+    let mut watch = Watch::new(store, terminal);
+    match compare::run(plan, machine, &mut watch) {
+        Ok(record) => Ok((record, watch)),
+        Err(error) => {
+            watch.abandon();
+            Err(match error {
+                CompareError::Plan(error) => error.into(),
+                CompareError::Machine(error) => error.into(),
+            })
+        }
+    }
 }
 
 fn finish(record: &Comparison, results: &ResultArgs, terminal: &Terminal) -> anyhow::Result<()> {

@@ -7,8 +7,10 @@ use anyhow::{Context, bail};
 
 use super::Exit;
 use super::args::{Global, RunArgs};
+use super::bound;
 use super::terminal::Terminal;
-use crate::machine::linux::{self, read_host_facts};
+use crate::machine::linux::{self, BoundPlace, read_host_facts};
+use crate::machine::{Binding, Coverage};
 use crate::placement::Placement;
 use crate::report;
 use crate::study::doctor::{Examined, diagnose};
@@ -56,7 +58,25 @@ pub(super) fn run(global: &Global, args: &RunArgs, terminal: &Terminal) -> anyho
             ));
         }
     };
-    // Returns only where the command could not be started.
-    let error = linux::execute(&command, &place.cpus, place.memory.as_ref(), warn);
-    Err(error.into())
+    // Both return only where the command could not be started.
+    let Some(binding) = Binding::of(&place, args.settle) else {
+        if args.settle.is_some() {
+            bail!("--settle: threads are bound where --place ends with /bound");
+        }
+        let error = linux::execute(&command, &place.cpus, place.memory.as_ref(), warn);
+        return Err(error.into());
+    };
+    let variables = bound::variables(&binding, &[]);
+    let place = BoundPlace {
+        cpus: &place.cpus,
+        memory: place.memory.as_ref(),
+        binding: &binding,
+        variables: &variables,
+    };
+    let granted = |cpus: &crate::topology::CpuSet| {
+        bound::tell_variables(&variables, terminal);
+        warn(cpus);
+    };
+    let told = |coverage: &Coverage| bound::tell_coverage(coverage, terminal);
+    Err(linux::execute_bound(&command, &place, granted, told).into())
 }

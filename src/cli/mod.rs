@@ -3,8 +3,10 @@
 //! Standard output carries data, standard error everything else. The exit
 //! status is chosen here, once per command, and returned to `main`.
 
+mod apply;
 mod args;
 mod bench;
+mod bound;
 mod compare;
 mod diff;
 mod exit;
@@ -21,6 +23,8 @@ mod prune;
 mod recipes;
 mod report;
 mod reproduce;
+mod restore;
+mod rules;
 mod search;
 mod serve;
 mod spin;
@@ -42,7 +46,8 @@ pub use args::Cli;
 pub use exit::Exit;
 
 use crate::machine::Machine;
-use crate::machine::linux::LinuxMachine;
+use crate::machine::linux::live::Sweeper;
+use crate::machine::linux::{LinuxMachine, Pins};
 use crate::machine::sim::SimulatedMachine;
 use crate::store::{Location, Store};
 use args::{Command, Format, Global};
@@ -115,6 +120,9 @@ fn dispatch(cli: Cli, terminal: &Terminal) -> anyhow::Result<Exit> {
         Command::Compare(args) => compare::compare(global, &args, terminal),
         Command::Search(args) => search::search(global, &args, terminal),
         Command::Predict(args) => predict::predict(global, &args, terminal),
+        Command::Apply(args) => apply::apply(global, &args, terminal),
+        Command::Rules(args) => rules::rules(global, &args, terminal),
+        Command::Restore(args) => restore::restore(&args, terminal),
         Command::Trace(args) => trace::trace(global, &args, terminal),
         Command::Spin(args) => spin::spin(global, &args, terminal),
         Command::Profile(args) => profile::profile(global, &args, terminal),
@@ -146,6 +154,20 @@ fn open_machine(
         return Ok(Box::new(LinuxMachine::open(insist_on_cycles)?));
     }
     simulated_machine(simulated(global)?, seed).context("--machine")
+}
+
+/// This host, and what changes masks of what runs on it and gives them back.
+fn live_host(global: &Global, what: &str) -> anyhow::Result<(Pins, Sweeper, LinuxMachine)> {
+    if global.machine != "local" {
+        anyhow::bail!(
+            "{what} places what runs on this host; it needs --machine local, not {}",
+            global.machine
+        );
+    }
+    // Guardians are started before this process becomes the parent of orphans.
+    let pins = Pins::start().context("starting the guardian that gives masks back")?;
+    let sweeper = Sweeper::start().context("starting the guardian of new threads")?;
+    Ok((pins, sweeper, LinuxMachine::open(false)?))
 }
 
 /// A machine of a description, or of a file that holds one.

@@ -3,16 +3,19 @@
 mod candidates;
 mod kernel;
 mod surroundings;
+mod what_if;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 
 use super::args::{AaArgs, CompareArgs, EffortArgs, ScoreChoice};
+use super::bound;
 use super::recipes::Ready;
 use super::terminal::Terminal;
 use crate::machine::linux::{random_seed, time_of_day};
-use crate::machine::{Machine, Output, Request};
+use crate::machine::{Binding, Machine, Output, Request};
 use crate::placement::{Placement, Realised, defaults, merge_equivalent};
 use crate::record::TopologyRecord;
 use crate::stats::confirm::Score;
@@ -20,12 +23,13 @@ use crate::study::bench::METRIC;
 use crate::study::compare::{ArmPlan, Plan, RunFailure, Tuning};
 use crate::study::probe::advised;
 use crate::topology::Topology;
-use crate::workload::{Metric, Workload};
+use crate::workload::{Metric, Workload, thread_variables};
 use candidates::{Candidate, candidates, command_of};
 use surroundings::with_options;
 
-pub(super) use candidates::{one_command, warn_of_shell_characters};
+pub(super) use candidates::{one_command, parse_line, warn_of_shell_characters};
 pub(super) use surroundings::workload;
+pub(super) use what_if::ledger;
 
 /// Runs per arm stand in for a budget: then time is unlimited.
 const DEFAULT_BUDGET_S: u64 = 60;
@@ -68,7 +72,7 @@ pub(super) fn compare(
     }
     let wanted = if !args.places.is_empty() {
         named_placements(args)?
-    } else if candidates.len() > 1 {
+    } else if candidates.len() > 1 || !args.what_if.machines.is_empty() {
         vec![Placement::os_default()]
     } else {
         let threads = match &kernel {
@@ -78,7 +82,13 @@ pub(super) fn compare(
         chosen_placements(threads, &topology, known(&topology).as_ref(), terminal)
     };
     let placements = realised(&wanted, &topology, terminal)?;
-    let mut arms = arms(&candidates, &workloads, &placements);
+    let smaller = what_if::smaller(&args.what_if, &topology)?;
+    let mut arms = arms(&candidates, &workloads, &placements, args.live.settle);
+    if args.experiment.workload.threads_env.is_none() {
+        tell_bound(&arms, terminal);
+    }
+    arms.extend(smaller_arms(&candidates, &workloads, &smaller));
+    make_unique(&mut arms);
     let baseline = baseline(args, &arms)?;
     if args.placebo {
         arms.push(placebo(&arms[baseline]));
@@ -89,7 +99,10 @@ pub(super) fn compare(
         None => None,
     };
     Ok(Plan {
-        known: found.into_iter().collect(),
+        known: found
+            .into_iter()
+            .chain(what_if::caution(&smaller, &topology))
+            .collect(),
         placebo: args.placebo.then(|| arms.len() - 1),
         is_traced: args.trace,
         arms,
@@ -162,14 +175,17 @@ pub(super) fn aa(
     let (topology, _) = machine.topology()?;
     let place = placement.realise(&topology).context("--place")?;
     let workload = workload(&command, &args.experiment.workload)?;
+    let binding = Binding::of(&place, None);
     let arms: Vec<ArmPlan> = ('A'..='Z')
         .take(args.arms)
         .map(|label| ArmPlan {
             name: label.to_string(),
-            workload: workload.clone(),
+            workload: bound::workload(&workload, binding.as_ref()),
             place: place.clone(),
             same_as: Vec::new(),
             is_default: label == 'A',
+            binding: binding.clone(),
+            offline: None,
         })
         .collect();
     Ok(Plan {
@@ -212,7 +228,7 @@ pub(super) fn tuning(effort: &EffortArgs) -> Tuning {
     let default_budget = effort
         .max_runs
         .is_none()
-        .then(|| std::time::Duration::from_secs(DEFAULT_BUDGET_S));
+        .then(|| Duration::from_secs(DEFAULT_BUDGET_S));
     Tuning {
         min_effect: effort.min_effect,
         precision: effort.precision,
@@ -232,6 +248,26 @@ fn named_placements(args: &CompareArgs) -> anyhow::Result<Vec<Placement>> {
     places
         .map(|name| name.parse().context("--place"))
         .collect::<anyhow::Result<_>>()
+}
+
+/// The placements of a service that runs already: those named, beside what it
+/// has now, or a few that fit.
+pub(super) fn live_places(
+    names: &[String],
+    topology: &Topology,
+    terminal: &Terminal,
+) -> anyhow::Result<Vec<(Realised, Vec<String>)>> {
+    let wanted: Vec<Placement> = match names {
+        [] => defaults(topology, None),
+        names => names
+            .iter()
+            .map(|name| name.parse().context("--place"))
+            .collect::<anyhow::Result<_>>()?,
+    };
+    if let Some(placement) = wanted.iter().find(|placement| placement.memory.is_some()) {
+        bail!("--place {placement}: what runs keeps its memory policy; leave out /mem=");
+    }
+    realised(&wanted, topology, terminal)
 }
 
 /// The placements that suit so many threads, in the light of what was measured
@@ -300,6 +336,8 @@ pub(super) fn count_threads(
         output: Output::Discard,
         environment_padding: 0,
         count_threads_closely: true,
+        bound: None,
+        offline: None,
     })?;
     if let Some(cleanup) = &workload.cleanup {
         machine.run_helper("cleanup", cleanup)?;
@@ -315,6 +353,7 @@ fn arms(
     candidates: &[Candidate],
     workloads: &[Workload],
     places: &[(Realised, Vec<String>)],
+    settle: Option<Duration>,
 ) -> Vec<ArmPlan> {
     let mut arms: Vec<ArmPlan> = Vec::new();
     for (candidate, workload) in candidates.iter().zip(workloads) {
@@ -325,10 +364,13 @@ fn arms(
                 (Some(name), 2.., _) => format!("{name} @ {placement}"),
                 _ => placement,
             };
+            let binding = Binding::of(place, settle);
             arms.push(ArmPlan {
                 name,
-                workload: workload.clone(),
+                workload: bound::workload(workload, binding.as_ref()),
                 is_default: candidates.len() == 1 && place.placement == Placement::os_default(),
+                binding,
+                offline: None,
                 place: place.clone(),
                 same_as: same_as.clone(),
             });
@@ -338,8 +380,46 @@ fn arms(
     arms
 }
 
+/// Says of bound arms what is done for them that nobody asked for.
+fn tell_bound(arms: &[ArmPlan], terminal: &Terminal) {
+    let first = arms
+        .iter()
+        .find_map(|arm| Some((arm, arm.binding.as_ref()?)));
+    let Some((arm, binding)) = first else { return };
+    let threads = binding.order.len();
+    let mut added = thread_variables(threads);
+    added.retain(|variable| arm.workload.environment.contains(variable));
+    bound::tell_variables(&added, terminal);
+}
+
+/// Every command on every smaller machine.
+fn smaller_arms(
+    candidates: &[Candidate],
+    workloads: &[Workload],
+    machines: &[what_if::Smaller],
+) -> Vec<ArmPlan> {
+    let mut arms = Vec::new();
+    for (candidate, workload) in candidates.iter().zip(workloads) {
+        for machine in machines {
+            arms.push(ArmPlan {
+                name: match (&candidate.name, candidates.len()) {
+                    (Some(name), 2..) => format!("{name} @ {}", machine.name),
+                    _ => machine.name.clone(),
+                },
+                workload: workload.clone(),
+                place: machine.place.clone(),
+                same_as: Vec::new(),
+                is_default: false,
+                binding: None,
+                offline: machine.offline.clone(),
+            });
+        }
+    }
+    arms
+}
+
 /// The second of a name becomes `NAME (2)`, unless that is taken as well.
-fn make_unique(arms: &mut [ArmPlan]) {
+pub(super) fn make_unique(arms: &mut [ArmPlan]) {
     for index in 1..arms.len() {
         let mut number = 2;
         let stem = arms[index].name.clone();
@@ -350,7 +430,7 @@ fn make_unique(arms: &mut [ArmPlan]) {
     }
 }
 
-fn baseline(args: &CompareArgs, arms: &[ArmPlan]) -> anyhow::Result<usize> {
+pub(super) fn baseline(args: &CompareArgs, arms: &[ArmPlan]) -> anyhow::Result<usize> {
     let Some(wanted) = &args.baseline else {
         let is_unplaced = |arm: &ArmPlan| arm.place.placement == Placement::os_default();
         return Ok(arms.iter().position(is_unplaced).unwrap_or(0));
@@ -366,7 +446,7 @@ fn baseline(args: &CompareArgs, arms: &[ArmPlan]) -> anyhow::Result<usize> {
     })
 }
 
-fn placebo(baseline: &ArmPlan) -> ArmPlan {
+pub(super) fn placebo(baseline: &ArmPlan) -> ArmPlan {
     ArmPlan {
         name: "placebo".to_owned(),
         same_as: Vec::new(),

@@ -225,6 +225,8 @@ impl<'a> Truth<'a> {
             output: Output::Discard,
             environment_padding: 0,
             count_threads_closely: false,
+            bound: None,
+            offline: None,
         })
     }
 

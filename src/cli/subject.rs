@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 
+use super::bound;
 use crate::machine::linux::process_name;
-use crate::machine::{Machine, Output, Request, Subject};
+use crate::machine::{Binding, Machine, Output, Request, Subject};
 use crate::placement::{Placement, Realised};
 use crate::record::TraceSource;
 use crate::workload::{Command, Workload};
@@ -17,6 +18,7 @@ pub(super) struct Started {
     pub(super) realised: Realised,
     workload: Workload,
     output: Output,
+    binding: Option<Binding>,
 }
 
 impl Started {
@@ -31,14 +33,18 @@ impl Started {
         let command = Command::from_argv(argv.to_vec())?;
         let placement: Placement = place.parse().context("--place")?;
         let (topology, _) = machine.topology()?;
+        let realised = placement.realise(&topology).context("--place")?;
+        let binding = Binding::of(&realised, None);
+        let workload = Workload {
+            input: input.cloned(),
+            ..Workload::new(command)
+        };
         Ok(Self {
-            realised: placement.realise(&topology).context("--place")?,
+            realised,
             placement,
-            workload: Workload {
-                input: input.cloned(),
-                ..Workload::new(command)
-            },
+            workload: bound::workload(&workload, binding.as_ref()),
             output,
+            binding,
         })
     }
 
@@ -51,6 +57,8 @@ impl Started {
             output: self.output.clone(),
             environment_padding: 0,
             count_threads_closely: false,
+            bound: self.binding.as_ref(),
+            offline: None,
         }
     }
 

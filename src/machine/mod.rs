@@ -7,6 +7,7 @@
 
 pub mod linux;
 pub mod probe;
+pub mod processes;
 pub mod replay;
 pub mod sample;
 pub mod sim;
@@ -23,7 +24,7 @@ pub use replay::{
 pub use sample::{SampleOrder, Sampled};
 pub use trace::{Listener, Subject, TierCost, TraceOrder, Traced};
 
-use crate::placement::MemoryBinding;
+use crate::placement::{Kind, MemoryBinding, Realised};
 use crate::topology::{CpuSet, Topology, Warning};
 use crate::trace::{Availability, Tier};
 use crate::workload::{Command, Workload};
@@ -191,6 +192,59 @@ pub struct Request<'a> {
     pub environment_padding: usize,
     /// Look often for the number of threads (costs the run a little).
     pub count_threads_closely: bool,
+    /// One CPU for each thread, in the order in which they begin, round and
+    /// round; `None`: all threads share the mask.
+    pub bound: Option<&'a Binding>,
+    /// CPUs that are switched off while it runs, and only then; `None`: the
+    /// host stays as it is.
+    pub offline: Option<&'a CpuSet>,
+}
+
+/// How the threads of a command are bound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Binding {
+    /// The CPU of each thread, in the order in which threads begin, round and
+    /// round. Never empty.
+    pub order: Vec<usize>,
+    /// Threads that begin later than this after the command are not bound any
+    /// more; `None`: all are, to the end.
+    pub settle: Option<Duration>,
+}
+
+impl Binding {
+    /// What a placement asks for; `None` where it is confined.
+    #[must_use]
+    pub fn of(place: &Realised, settle: Option<Duration>) -> Option<Self> {
+        (place.placement.kind == Kind::Bound).then(|| Self {
+            order: place.order.clone(),
+            settle,
+        })
+    }
+}
+
+/// What became of threads that were bound: threads that moved themselves count
+/// as moved from their first moment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Coverage {
+    /// Threads that were bound and whose end, or the end of binding, was seen.
+    pub threads: u64,
+    /// Of these, threads that had another mask by then.
+    pub moved: u64,
+    /// CPU time of these threads.
+    pub cpu: Duration,
+    /// CPU time of those that had not moved.
+    pub where_asked: Duration,
+    /// Programs whose threads had moved; the first few.
+    pub movers: Vec<Mover>,
+}
+
+/// A program that places its own threads.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mover {
+    /// Name of its executable file.
+    pub program: String,
+    /// The setting by which it does so, where that is known.
+    pub knob: Option<String>,
 }
 
 /// How a run ended.
@@ -205,6 +259,8 @@ pub enum End {
     /// Its main process ended and left others running, which were killed; who
     /// they were.
     LeftBehind(Vec<String>),
+    /// A service that ran already could not be measured; why, as told.
+    NoFigure(String),
 }
 
 /// What a run was and cost. What could not be measured is `None`, never 0.
@@ -236,6 +292,8 @@ pub struct Run {
     pub threads: Option<u32>,
     /// The mask that the kernel really gave the command.
     pub granted: CpuSet,
+    /// What became of threads that were bound; `None` where none were.
+    pub coverage: Option<Coverage>,
     /// CPU seconds that all others used meanwhile.
     pub foreign_cpu: Option<Duration>,
     /// CPU seconds that the hypervisor gave to others meanwhile.
@@ -268,6 +326,7 @@ impl Run {
             instructions: None,
             threads: None,
             granted: CpuSet::new(),
+            coverage: None,
             foreign_cpu: None,
             steal: None,
             throttled: None,

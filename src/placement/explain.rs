@@ -4,8 +4,8 @@
 //! setting does more (OpenMP and likwid bind thread by thread), the note says
 //! so.
 
-use super::{MemoryPolicy, Placement, Realised, Wish};
-use crate::topology::CpuSet;
+use super::emit::{numactl_options, omp_places};
+use super::{Kind, Placement, Realised, Wish};
 
 /// What a placement asks for, as a sentence.
 #[must_use]
@@ -85,7 +85,7 @@ pub fn equivalents(realised: &Realised) -> Vec<Equivalent> {
             tool: "OpenMP",
             setting: format!(
                 "OMP_PLACES={} OMP_PROC_BIND=close COMMAND",
-                omp_places(&realised.cpus)
+                omp_places(&one_each(realised))
             ),
             note: Some(
                 "binds one thread to one CPU; with taskset alone the threads share the CPUs",
@@ -99,33 +99,13 @@ pub fn equivalents(realised: &Realised) -> Vec<Equivalent> {
     ]
 }
 
-/// Places of one CPU each, even steps written as OpenMP's `{first}:count:step`.
-fn omp_places(cpus: &CpuSet) -> String {
-    let cpus: Vec<usize> = cpus.iter().collect();
-    let mut places: Vec<String> = Vec::new();
-    let mut rest = cpus.as_slice();
-    while let [first, tail @ ..] = rest {
-        let step = tail.first().map_or(1, |next| next - first);
-        let pairs = rest.windows(2);
-        let run = 1 + pairs.take_while(|pair| pair[1] - pair[0] == step).count();
-        if run < SHORTEST_RUN {
-            places.push(format!("{{{first}}}"));
-            rest = tail;
-        } else {
-            let step = if step == 1 {
-                String::new()
-            } else {
-                format!(":{step}")
-            };
-            places.push(format!("{{{first}}}:{run}{step}"));
-            rest = &rest[run..];
-        }
+/// The CPUs one by one: of bound threads in their order.
+fn one_each(realised: &Realised) -> Vec<usize> {
+    match realised.placement.kind {
+        Kind::Bound => realised.order.clone(),
+        Kind::Confined => realised.cpus.iter().collect(),
     }
-    places.join(",")
 }
-
-/// Fewer places in even steps are clearer one by one.
-const SHORTEST_RUN: usize = 4;
 
 /// The command line that applies a placement with `taskset`, or with
 /// `numactl` where it has a memory policy.
@@ -137,16 +117,10 @@ pub fn taskset_line(realised: &Realised, command: &str) -> String {
     format!("taskset -c {} {command}", realised.cpus)
 }
 
-fn numactl_options(realised: &Realised) -> String {
-    let cpus = format!("-C {}", realised.cpus);
-    let Some(memory) = &realised.memory else {
-        return cpus;
-    };
-    let nodes: Vec<String> = memory.nodes.iter().map(usize::to_string).collect();
-    let nodes = nodes.join(",");
-    match memory.policy {
-        MemoryPolicy::Local => format!("{cpus} --localalloc"),
-        MemoryPolicy::Bind => format!("{cpus} --membind={nodes}"),
-        MemoryPolicy::Interleave => format!("{cpus} --interleave={nodes}"),
+/// `1 CPU`, `4 CPUs`.
+pub(super) fn cpus(count: usize) -> String {
+    if count == 1 {
+        return "1 CPU".to_owned();
     }
+    format!("{count} CPUs")
 }

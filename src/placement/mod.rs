@@ -2,21 +2,26 @@
 //! name stands for on a given machine.
 //!
 //! ```text
-//! NAME[:ARGUMENT][*N][/mem=local|bind|interleave]
+//! NAME[:ARGUMENT][*N][/bound][/mem=local|bind|interleave]
 //! one-per-core     one-llc:1     spread*4     shape:pkg=1,llc=2,core=8,smt=1
 //! shape:llc=2,core=8,cpu=12     tree:1l.4c.2t+.1c.1t
 //! ```
 //!
 //! A [`Placement`] is a wish and knows no machine; [`Placement::realise`]
 //! turns it into CPUs of one machine as late as possible, never outside the
-//! CPUs that the process is allowed. All placements here are *confined*: one
-//! mask for all threads of the program. Binding thread by thread (`/bound`) is
-//! refused.
+//! CPUs that the process is allowed. A placement is *confined*, one mask for
+//! all threads of the program, unless it says `/bound`: one CPU for each
+//! thread, in the placement's order of CPUs.
 
 mod branches;
 mod defaults;
+#[cfg(feature = "tool")]
+pub mod emit;
+#[cfg(feature = "tool")]
 mod explain;
 mod parse;
+#[cfg(feature = "tool")]
+pub mod read;
 mod realise;
 pub mod space;
 
@@ -26,6 +31,7 @@ use crate::topology::{CpuSet, Level};
 
 pub use branches::{Branch, Branches};
 pub use defaults::defaults;
+#[cfg(feature = "tool")]
 pub use explain::{Equivalent, equivalents, meaning, taskset_line};
 pub use parse::ParseError;
 pub use realise::{MemoryBinding, RealiseError, Realised, UsedUnits, merge_equivalent};
@@ -113,8 +119,21 @@ pub struct Placement {
     pub wish: Wish,
     /// Use this many CPUs of it.
     pub count: Option<usize>,
+    /// What of the CPUs a thread may use.
+    pub kind: Kind,
     /// Memory policy; `None` leaves the inherited one.
     pub memory: Option<MemoryPolicy>,
+}
+
+/// What of a placement's CPUs a thread may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Kind {
+    /// All of them: one mask for all threads.
+    #[default]
+    Confined,
+    /// One: threads are bound to CPUs in turn, in the order in which they
+    /// begin.
+    Bound,
 }
 
 impl Placement {
@@ -124,6 +143,7 @@ impl Placement {
         Self {
             wish,
             count: None,
+            kind: Kind::Confined,
             memory: None,
         }
     }
@@ -134,6 +154,7 @@ impl Placement {
         Self {
             wish,
             count: Some(count),
+            kind: Kind::Confined,
             memory: None,
         }
     }
@@ -173,6 +194,9 @@ impl fmt::Display for Placement {
         if let Some(count) = self.count {
             text.push_str(&format!("*{count}"));
         }
+        if self.kind == Kind::Bound {
+            text.push_str("/bound");
+        }
         if let Some(memory) = self.memory {
             text.push_str(&format!("/mem={}", memory.name()));
         }
@@ -209,4 +233,5 @@ const fn one_name(level: Level) -> &'static str {
 }
 
 #[cfg(test)]
+#[cfg(feature = "tool")]
 mod tests;

@@ -5,7 +5,7 @@
 
 use std::str::FromStr;
 
-use super::{Branches, MemoryPolicy, Placement, Shape, Wish};
+use super::{Branches, Kind, MemoryPolicy, Placement, Shape, Wish};
 use crate::topology::{CpuSet, CpuSetError, Level};
 
 /// Names that take no argument.
@@ -59,11 +59,6 @@ pub enum ParseError {
         /// Why.
         reason: CpuSetError,
     },
-    /// `/bound`, one thread to one CPU.
-    #[error(
-        "'{0}': /bound (one thread to one CPU) is not available; without it all threads share the placement's CPUs"
-    )]
-    Bound(String),
 }
 
 fn suggest(nearest: &Option<&'static str>) -> String {
@@ -89,9 +84,13 @@ impl FromStr for Placement {
         let text = text.trim();
         let mut parts = text.split('/');
         let head = parts.next().unwrap_or_default();
+        let mut kind = Kind::Confined;
         let mut memory = None;
         for part in parts {
-            memory = Some(parse_suffix(text, part)?);
+            match part {
+                "bound" => kind = Kind::Bound,
+                part => memory = Some(parse_memory(text, part)?),
+            }
         }
         let (head, count) = parse_count(text, head)?;
         if head.is_empty() {
@@ -109,6 +108,7 @@ impl FromStr for Placement {
         Ok(Self {
             wish,
             count,
+            kind,
             memory,
         })
     }
@@ -121,15 +121,16 @@ fn argument(text: &str, reason: &str) -> ParseError {
     }
 }
 
-fn parse_suffix(text: &str, part: &str) -> Result<MemoryPolicy, ParseError> {
+fn parse_memory(text: &str, part: &str) -> Result<MemoryPolicy, ParseError> {
     match part {
-        "bound" => Err(ParseError::Bound(text.to_owned())),
         "mem=local" => Ok(MemoryPolicy::Local),
         "mem=bind" => Ok(MemoryPolicy::Bind),
         "mem=interleave" => Ok(MemoryPolicy::Interleave),
         _ => Err(argument(
             text,
-            &format!("'/{part}' is not known; write /mem=local, /mem=bind or /mem=interleave"),
+            &format!(
+                "'/{part}' is not known; write /bound, /mem=local, /mem=bind or /mem=interleave"
+            ),
         )),
     }
 }

@@ -7,7 +7,7 @@
 //! silently drop it from the mask.
 
 use super::space::{Lacking, Space};
-use super::{MemoryPolicy, Placement, Shape, Wish};
+use super::{Kind, MemoryPolicy, Placement, Shape, Wish};
 use crate::topology::{CpuSet, Level, Node, NodeKind, Topology};
 
 /// A placement on one machine.
@@ -15,8 +15,10 @@ use crate::topology::{CpuSet, Level, Node, NodeKind, Topology};
 pub struct Realised {
     /// The wish it came from.
     pub placement: Placement,
-    /// The mask that all threads share.
+    /// The mask that all threads share, or are bound within.
     pub cpus: CpuSet,
+    /// The same CPUs in the placement's order: where bound threads go.
+    pub order: Vec<usize>,
     /// Memory policy with its nodes.
     pub memory: Option<MemoryBinding>,
     /// What of the machine the CPUs make use of.
@@ -131,13 +133,14 @@ impl Placement {
             });
         }
         let candidates = self.candidates(topology)?;
-        let cpus = match self.count {
-            None => candidates.into_iter().collect::<CpuSet>(),
+        let order: Vec<usize> = match self.count {
+            None => candidates,
             Some(count) if count > candidates.len() => {
                 return Err(self.too_many("CPUs", count, candidates.len()));
             }
             Some(count) => candidates.into_iter().take(count).collect(),
         };
+        let cpus: CpuSet = order.iter().copied().collect();
         let memory = self.memory.map(|policy| MemoryBinding {
             policy,
             nodes: memory_nodes(topology, &cpus),
@@ -146,6 +149,7 @@ impl Placement {
             placement: self.clone(),
             used: UsedUnits::count(topology, &cpus),
             cpus,
+            order,
             memory,
         })
     }
@@ -256,7 +260,8 @@ impl Placement {
                 cpus: offline,
             });
         }
-        for restriction in &topology.restrictions {
+        // The kernel cuts masks to the cpuset: it is the cause where both forbid.
+        for restriction in topology.restrictions.iter().rev() {
             let forbidden = set.difference(&restriction.leaves);
             if !forbidden.is_empty() {
                 return Err(RealiseError::Forbidden {
@@ -411,9 +416,14 @@ impl UsedUnits {
 pub fn merge_equivalent(arms: Vec<Realised>) -> Vec<(Realised, Vec<String>)> {
     let mut merged: Vec<(Realised, Vec<String>)> = Vec::new();
     for arm in arms {
-        let twin = merged
-            .iter_mut()
-            .find(|(first, _)| first.cpus == arm.cpus && first.memory == arm.memory);
+        let twin = merged.iter_mut().find(|(first, _)| {
+            let is_as_bound = match (first.placement.kind, arm.placement.kind) {
+                (Kind::Confined, Kind::Confined) => first.cpus == arm.cpus,
+                (Kind::Bound, Kind::Bound) => first.order == arm.order,
+                _ => false,
+            };
+            is_as_bound && first.memory == arm.memory
+        });
         match twin {
             Some((_, names)) => names.push(arm.placement.to_string()),
             None => merged.push((arm, Vec::new())),

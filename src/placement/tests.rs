@@ -78,7 +78,7 @@ fn what_cannot_be_had_is_refused() {
         "compact*17",
         "asks for 17 CPUs, this machine lets it use 16",
     );
-    refused(TWO_SOCKETS, "compact/bound", "/bound");
+
     refused(TWO_SOCKETS, "compact/mem=far", "/mem=far");
     refused(TWO_SOCKETS, "one-llc:4", "asks for 5 LLCs");
     let largest = format!("one-llc:{}", usize::MAX);

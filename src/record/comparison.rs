@@ -2,9 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::coverage::CoverageRecord;
 use super::finding::Finding;
+use super::service::ServiceRecord;
 use super::topology::{CountsRecord, MachineRecord};
 use super::trace::TraceFigures;
+use super::workload::WorkloadRecord;
 use crate::topology::Topology;
 
 /// Schema of [`Comparison`].
@@ -53,6 +56,10 @@ pub struct Comparison {
     /// Labels of the user's.
     #[serde(default)]
     pub tags: Vec<String>,
+    /// The service that ran already and was placed in turns; `null` where
+    /// every run started a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<ServiceRecord>,
 }
 
 /// The machine of a comparison.
@@ -130,30 +137,6 @@ pub struct PlanRecord {
     pub screened_arms: usize,
 }
 
-/// What a command is and how it was run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WorkloadRecord {
-    /// File on standard input.
-    pub input: Option<String>,
-    /// Added environment.
-    pub environment: Vec<(String, String)>,
-    /// Run before every run.
-    pub prepare: Option<String>,
-    /// Run after every run.
-    pub cleanup: Option<String>,
-    /// Time-out, seconds.
-    pub timeout_s: Option<f64>,
-    /// The recipe it was made from.
-    #[serde(default)]
-    pub recipe: Option<String>,
-    /// Run after every run that succeeded: its failure makes the run fail.
-    #[serde(default)]
-    pub verify: Option<String>,
-    /// Regular expression that the output had to hold.
-    #[serde(default)]
-    pub expect: Option<String>,
-}
-
 /// One thing that is compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Arm {
@@ -181,14 +164,12 @@ pub struct Arm {
     pub eliminated: bool,
     /// Why its runs do not count, where they do not.
     pub invalid: Option<String>,
-    /// What the scheduler did with it in one more run, which was traced;
-    /// `null` where none was.
+    /// What the scheduler did in one more, traced run; `null` where none was.
     #[serde(default)]
     pub trace: Option<ArmTrace>,
 }
 
-/// What the scheduler did with an arm in one traced run, which is none of its
-/// runs.
+/// What the scheduler did with an arm in one traced run, none of its runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ArmTrace {
     /// How it was traced, as in a trace's record.
@@ -209,7 +190,7 @@ pub struct ArmTrace {
 pub struct PlacementRecord {
     /// As on the command line.
     pub name: String,
-    /// `os-default` or `confined`.
+    /// `os-default`, `confined` or `bound`.
     pub kind: String,
     /// Memory policy, `null` for the inherited one.
     pub memory: Option<String>,
@@ -285,6 +266,9 @@ pub struct RunRecord {
     pub instructions: Option<u64>,
     /// CPUs that the kernel granted, as a list.
     pub granted_cpus: String,
+    /// What became of threads that were bound; absent where none were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<CoverageRecord>,
     /// CPU seconds that others used meanwhile.
     pub foreign_cpu_s: Option<f64>,
     /// CPU seconds that the hypervisor gave to others meanwhile.
@@ -368,14 +352,13 @@ pub struct ContrastRecord {
     /// baseline's: below 1 repeats better. `null` with too few blocks.
     #[serde(default)]
     pub spread_ratio: Option<f64>,
-    /// Lower end of its interval; `null` where the runs allow none.
+    /// Lower end of its interval, `null` likewise.
     #[serde(default)]
     pub spread_low: Option<f64>,
     /// Upper end.
     #[serde(default)]
     pub spread_high: Option<f64>,
-    /// p-value adjusted for the arms: at most `plan.alpha` exactly where the
-    /// interval excludes 1.
+    /// p-value adjusted for the arms; as `p_adjusted` otherwise.
     #[serde(default)]
     pub spread_p_adjusted: Option<f64>,
 }

@@ -9,6 +9,7 @@ mod base64;
 mod bench;
 mod change;
 mod comparison;
+mod coverage;
 mod diff;
 mod finding;
 mod kept;
@@ -23,13 +24,16 @@ mod profile_diff;
 mod recipe;
 mod replay;
 mod reproduction;
+mod rules;
 mod search;
+mod service;
 mod spin;
 mod tags;
 mod timeline;
 mod top;
 mod topology;
 mod trace;
+mod workload;
 
 pub use bench::{
     BENCH_SCHEMA, Bench, BenchCell, BenchKernel, GroupScore, Question, SmtRecord, SmtState,
@@ -40,8 +44,9 @@ pub use change::{
 pub use comparison::{
     Arm, ArmTrace, COMPARISON_SCHEMA, Comparison, ContrastRecord, Estimate, HostRecord,
     MetricReading, MetricRecord, Phase, PlacementRecord, PlanRecord, RunRecord, Spread, Stopped,
-    TotalsRecord, VerdictKind, VerdictRecord, WorkloadRecord,
+    TotalsRecord, VerdictKind, VerdictRecord,
 };
+pub use coverage::{CoverageRecord, MoverRecord};
 pub use diff::{Difference, TOPOLOGY_DIFF_SCHEMA, TopologyDiff};
 pub use finding::{DOCTOR_SCHEMA, Doctor, Finding, Severity};
 pub use kept::entry_of;
@@ -71,11 +76,16 @@ pub use reproduction::{
     ClaimCounts, ClaimRecord, ClaimVerdict, ExperimentRecord, REPRODUCTION_SCHEMA, ReportRecord,
     Reproduction,
 };
+pub use rules::{
+    RULE_CHANGE_SCHEMA, RULES_SCHEMA, RuleChange, RuleChangeKind, RuleProcess, RuleRecord,
+    RulesRecord,
+};
 pub use search::{
     ConfirmationRecord, FeatureRecord, ForetoldRecord, LeastRecord, PredictedArm, ProgressPoint,
     SEARCH_SCHEMA, SearchAnswer, SearchArm, SearchModelRecord, SearchPlanRecord, SearchRecord,
     SearchRun, SearchStep, SearchVerdict, SpaceRecord, TruthRecord,
 };
+pub use service::{APPLIED_SCHEMA, Applied, ServiceRecord};
 pub use spin::{
     AdviceRecord, ChipRecord, CliffsRecord, ContentionCell, CpuPauseRecord, GapOnChip,
     HintCostRecord, LevelRecord, MatchedAlgorithm, MoveRecord, OuterLoop, PauseCheckRecord,
@@ -102,6 +112,7 @@ pub use trace::{
     SmtSharingRecord, TRACE_SCHEMA, ThreadCpu, ThreadRecord, TierRecord, TraceCost, TraceFigures,
     TraceRecord, TraceSource, TraceTotals, WaitCauses, WaitRecord,
 };
+pub use workload::WorkloadRecord;
 
 /// A record that is stored whole, and what its line of the history says.
 pub trait Keepsake {

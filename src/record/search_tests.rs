@@ -37,6 +37,7 @@ fn run(at: usize, cost: f64) -> RunRecord {
         cycles: None,
         instructions: None,
         granted_cpus: "0-255".to_owned(),
+        coverage: None,
         foreign_cpu_s: None,
         steal_s: None,
         throttled: None,

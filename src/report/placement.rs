@@ -1,7 +1,7 @@
 //! What a placement is, and what other tools call it.
 
 use super::style::{Palette, cpu_noun, paragraph, visible};
-use crate::placement::{MemoryPolicy, Realised, equivalents, meaning};
+use crate::placement::{Kind, MemoryPolicy, Realised, equivalents, meaning};
 use crate::stats::verdict::count;
 
 /// A placement explained for a terminal.
@@ -43,7 +43,11 @@ pub fn explain(realised: &Realised, palette: Palette) -> String {
     } else {
         "these CPUs"
     };
-    text.push_str(&format!("All threads share {shared}.\n\nIn other tools:\n"));
+    text.push_str(&match realised.placement.kind {
+        Kind::Confined => format!("All threads share {shared}.\n"),
+        Kind::Bound => bound_order(realised),
+    });
+    text.push_str("\nIn other tools:\n");
     for equivalent in equivalents(realised) {
         text.push_str(&format!("{:<8} {}\n", equivalent.tool, equivalent.setting));
         if let Some(note) = equivalent.note {
@@ -52,4 +56,14 @@ pub fn explain(realised: &Realised, palette: Palette) -> String {
         }
     }
     text
+}
+
+/// Where bound threads go.
+fn bound_order(realised: &Realised) -> String {
+    let order: Vec<String> = realised.order.iter().map(usize::to_string).collect();
+    let text = format!(
+        "One CPU for each thread, in this order: {}.",
+        order.join(" ")
+    );
+    format!("{}\n", paragraph("", "", &text))
 }

@@ -103,23 +103,36 @@ pub(super) fn build(facts: Facts) -> (Topology, Vec<Warning>) {
         quota: facts.quota,
         restrictions: facts.restrictions,
     };
+    let homes = [&topology.cores, &topology.llcs, &topology.packages].map(|units| homes(units));
     topology.cpus = facts
         .cpus
         .iter()
-        .map(|(&id, cpu)| describe(&topology, id, cpu.online))
+        .map(|(&id, cpu)| describe(&topology, &homes, id, cpu.online))
         .collect();
     (topology, warnings)
 }
 
-fn describe(topology: &Topology, id: usize, online: bool) -> Cpu {
-    let of = |sets: &[CpuSet]| sets.iter().position(|set| set.contains(id));
-    let core = of(&topology.cores);
+/// The unit of each CPU, by number. Looking through all units for each took a
+/// large machine longer than reading half of its files.
+fn homes(units: &[CpuSet]) -> Vec<Option<usize>> {
+    let last = units.iter().filter_map(CpuSet::last).max();
+    let mut homes = vec![None; last.map_or(0, |last| last + 1)];
+    for (index, unit) in units.iter().enumerate() {
+        for cpu in unit.iter() {
+            homes[cpu].get_or_insert(index);
+        }
+    }
+    homes
+}
+
+fn describe(topology: &Topology, homes: &[Vec<Option<usize>>; 3], id: usize, online: bool) -> Cpu {
+    let [core, llc, package] = [0, 1, 2].map(|level| homes[level].get(id).copied().flatten());
     Cpu {
         id,
         core,
-        llc: of(&topology.llcs),
+        llc,
         numa_node: smallest_node(topology, id),
-        package: of(&topology.packages),
+        package,
         kind: topology
             .kinds
             .iter()

@@ -289,4 +289,5 @@ fn size(bytes: f64) -> String {
 }
 
 #[cfg(test)]
+#[cfg(feature = "tool")]
 mod tests;

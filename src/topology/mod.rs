@@ -23,7 +23,9 @@ mod rewire;
 mod synthetic;
 mod sysfs;
 mod tree;
+mod units;
 pub mod wiring;
+#[cfg(feature = "tool")]
 mod xml;
 
 pub use build::{CpuFacts, Facts, KindFacts, NodeFacts};
@@ -32,6 +34,8 @@ pub use cgroup::wanted_files as wanted_cgroup_files;
 pub use cpuset::{CpuSet, CpuSetError};
 pub use synthetic::SyntheticError;
 pub use tree::{Node, NodeKind};
+pub use units::Files;
+#[cfg(feature = "tool")]
 pub use xml::XmlError;
 
 /// A level of sharing, outermost first.
@@ -257,6 +261,17 @@ impl Topology {
         (topology, at_most(warnings, MOST_WARNINGS))
     }
 
+    /// Reads the units of a Linux system and what this process may use of them,
+    /// from as few files as tell it: without names, inner caches, and sizes of
+    /// caches and memory.
+    #[must_use]
+    pub fn from_files(files: &mut impl Files) -> (Self, Vec<Warning>) {
+        let (facts, mut warnings) = units::read(files);
+        let (topology, more) = Self::from_facts(facts);
+        warnings.extend(more);
+        (topology, at_most(warnings, MOST_WARNINGS))
+    }
+
     /// Reads a synthetic description such as `package:2 l3:2 core:4 pu:2`.
     ///
     /// # Errors
@@ -269,6 +284,7 @@ impl Topology {
     ///
     /// # Errors
     /// [`XmlError`] where it is not XML, not hwloc's, or has no CPU.
+    #[cfg(feature = "tool")]
     pub fn from_hwloc_xml(text: &str) -> Result<(Self, Vec<Warning>), XmlError> {
         let (facts, mut warnings) = xml::read(text)?;
         let (topology, more) = Self::from_facts(facts);
@@ -384,4 +400,5 @@ fn at_most(mut warnings: Vec<Warning>, most: usize) -> Vec<Warning> {
 }
 
 #[cfg(test)]
+#[cfg(feature = "tool")]
 mod tests;

@@ -39,6 +39,30 @@ pub(super) fn read(capture: &Capture) -> (Facts, Vec<Warning>) {
     (facts, reader.warnings)
 }
 
+/// Kinds of CPU as the files of a capture tell them.
+pub(super) fn kinds(
+    capture: &Capture,
+    online: &CpuSet,
+    warnings: &mut Vec<Warning>,
+) -> Vec<KindFacts> {
+    let mut reader = Reader {
+        capture,
+        warnings: Vec::new(),
+    };
+    let kinds = reader.kinds(online);
+    warnings.append(&mut reader.warnings);
+    kinds
+}
+
+/// Nodes that are memory of a GPU.
+pub(super) fn gpu_nodes(capture: &Capture) -> BTreeSet<usize> {
+    let reader = Reader {
+        capture,
+        warnings: Vec::new(),
+    };
+    reader.gpu_nodes()
+}
+
 /// Characters of a damaged file that a warning repeats.
 const LONGEST_SHOWN: usize = 40;
 

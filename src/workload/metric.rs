@@ -9,6 +9,8 @@ use std::str::FromStr;
 
 use regex_lite::{Regex, RegexBuilder};
 
+use super::prometheus::{Missing, Query};
+
 /// Compiled size of a regular expression, bytes: matching takes time in
 /// proportion to it, and those that people write stay far below.
 const LARGEST_REGEX: usize = 256 * 1024;
@@ -43,6 +45,8 @@ pub enum Metric {
     Regex(Regex, Better),
     /// A number at a path of the JSON document that the program prints.
     Json(JsonPath, Better),
+    /// A figure of a service in Prometheus' text format.
+    Prometheus(Query, Better),
 }
 
 /// A path such as `.summary.rates[0]`.
@@ -63,7 +67,7 @@ enum Step {
 pub enum MetricError {
     /// No metric has this name.
     #[error(
-        "'{0}' is not a metric (known: wall, user, system, cpu, max-rss, cycles, instructions, 'regex:… higher|lower', 'json:.path higher|lower')"
+        "'{0}' is not a metric (known: wall, user, system, cpu, max-rss, cycles, instructions, 'regex:… higher|lower', 'json:.path higher|lower', 'prometheus:NAME higher|lower')"
     )]
     Unknown(String),
     /// The direction is missing.
@@ -80,6 +84,11 @@ pub enum MetricError {
     /// The JSON path is not one.
     #[error("'{0}': a path looks like .summary.rates[0]")]
     Path(String),
+    /// The query is not one.
+    #[error(
+        "'{0}': write a name with labels, such as requests{{code=\"200\"}}, or one in rate(…), mean(…), p99(…)"
+    )]
+    Query(String),
 }
 
 /// Why a run has no reading.
@@ -111,6 +120,14 @@ pub enum Reading {
         metric: String,
         /// What is wrong with it.
         reason: String,
+    },
+    /// The page of the service does not have it.
+    #[error("the metric '{metric}': {reason}")]
+    Missing {
+        /// The metric.
+        metric: String,
+        /// Why not.
+        reason: Missing,
     },
     /// A cost has no logarithm and no ratio.
     #[error("the metric '{metric}' read {value}; it must be above 0 to be compared as a ratio")]
@@ -145,14 +162,23 @@ impl Metric {
     /// Must the program's output be kept to read this?
     #[must_use]
     pub const fn needs_output(&self) -> bool {
-        matches!(self, Self::Regex(..) | Self::Json(..))
+        matches!(
+            self,
+            Self::Regex(..) | Self::Json(..) | Self::Prometheus(..)
+        )
+    }
+
+    /// Is it what happened between two readings of a page?
+    #[must_use]
+    pub const fn needs_two_readings(&self) -> bool {
+        matches!(self, Self::Prometheus(query, _) if query.needs_two_readings())
     }
 
     /// Which direction is good.
     #[must_use]
     pub const fn better(&self) -> Better {
         match self {
-            Self::Regex(_, better) | Self::Json(_, better) => *better,
+            Self::Regex(_, better) | Self::Json(_, better) | Self::Prometheus(_, better) => *better,
             _ => Better::Lower,
         }
     }
@@ -176,7 +202,7 @@ impl Metric {
             Self::MaxRss => "bytes",
             Self::Cycles => "cycles",
             Self::Instructions => "instructions",
-            Self::Regex(..) | Self::Json(..) => "",
+            Self::Regex(..) | Self::Json(..) | Self::Prometheus(..) => "",
         }
     }
 
@@ -198,6 +224,13 @@ impl Metric {
             Self::Instructions => whole(run.instructions)?,
             Self::Regex(regex, _) => self.read_regex(regex, run)?,
             Self::Json(path, _) => self.read_json(path, run)?,
+            Self::Prometheus(query, _) => {
+                let missing = |reason| Reading::Missing {
+                    metric: self.to_string(),
+                    reason,
+                };
+                query.read(&self.output(run)?).map_err(missing)?
+            }
         };
         if value > 0.0 && value.is_normal() {
             return Ok(value);
@@ -324,6 +357,11 @@ impl FromStr for Metric {
             let path = JsonPath::parse(path).ok_or_else(|| MetricError::Path(text.to_owned()))?;
             return Ok(Self::Json(path, better));
         }
+        if let Some(rest) = text.strip_prefix("prometheus:") {
+            let (query, better) = direction(text, rest)?;
+            let query = Query::parse(query).ok_or_else(|| MetricError::Query(text.to_owned()))?;
+            return Ok(Self::Prometheus(query, better));
+        }
         Ok(match text {
             "wall" | "time" => Self::Wall,
             "user" => Self::User,
@@ -364,6 +402,7 @@ impl fmt::Display for Metric {
             Self::Instructions => out.write_str("instructions"),
             Self::Regex(regex, _) => write!(out, "regex:{regex} {word}"),
             Self::Json(path, _) => write!(out, "json:{} {word}", path.text),
+            Self::Prometheus(query, _) => write!(out, "prometheus:{query} {word}"),
         }
     }
 }
@@ -401,6 +440,12 @@ mod tests {
         check("json:.c higher", r#"{"a":1}"#, Err("matches nothing"));
         check("json:.a higher", "not json", Err("needs JSON"));
         check("cycles", "", Err("not available"));
+        let page = "a 0\nqueue{n=\"1\"} 3\nqueue{n=\"2\"} 4\n";
+        check("prometheus:queue{n=\"2\"} lower", page, Ok(4.0));
+        check("prometheus:queue lower", page, Err("2 series"));
+        check("prometheus:gone higher", page, Err("gone is not there"));
+        check("prometheus:a lower", page, Err("above 0"));
+        check("prometheus:rate(a) lower", page, Err("two readings"));
     }
 
     #[test]
@@ -417,6 +462,7 @@ mod tests {
         assert!(error("speed").contains("'speed' is not a metric"));
         assert!(error("regex:(\\d+)").contains("higher or lower"));
         assert!(error("regex:( higher").contains("regex:("));
+        assert!(error("prometheus:sum(a) lower").contains("rate(…)"));
         assert!(error("json:a lower").contains(".summary.rates[0]"));
         assert!(error("json:.a[x] lower").contains("a path"));
         assert!(error("json:.a[0 lower").contains("a path"));
@@ -425,7 +471,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "(regex:|json:)?\\PC{0,30}( higher| lower)?") {
+        fn any_text_is_read_or_refused(text in "(regex:|json:|prometheus:)?\\PC{0,30}( higher| lower)?") {
             if let Ok(metric) = text.parse::<Metric>() {
                 prop_assert!(metric.to_string().parse::<Metric>().is_ok());
             }

@@ -4,9 +4,12 @@
 //! Values only: nothing is started here, no file opened.
 
 mod command;
+pub mod knobs;
 mod metric;
 mod pattern;
+mod prometheus;
 mod recipe;
+pub mod rules;
 mod threads;
 
 use std::path::PathBuf;
@@ -15,8 +18,9 @@ use std::time::Duration;
 pub use command::{Command, CommandError, Sweep, SweepError};
 pub use metric::{Better, Measured, Metric, MetricError, Reading};
 pub use pattern::Pattern;
+pub use prometheus::{Missing, Query, two_readings};
 pub use recipe::{ChoiceError, Chosen, Parameter, Program, Recipe, RecipeError};
-pub use threads::thread_variables;
+pub use threads::{missing_thread_variables, thread_variables};
 
 /// Which ways of ending count as success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -31,6 +31,18 @@ pub fn thread_variables(threads: usize) -> Vec<(String, String)> {
     variables
 }
 
+/// Those of [`thread_variables`] that are not set already. A program whose first
+/// thread is bound counts one CPU, and must be told how many it has.
+#[must_use]
+pub fn missing_thread_variables(
+    threads: usize,
+    is_set: impl Fn(&str) -> bool,
+) -> Vec<(String, String)> {
+    let mut variables = thread_variables(threads);
+    variables.retain(|(name, _)| !is_set(name));
+    variables
+}
+
 impl Command {
     /// Does `{threads}` stand in its arguments?
     #[must_use]
@@ -75,6 +87,15 @@ impl Workload {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_set_is_not_missing() {
+        let missing = missing_thread_variables(4, |name| name == "GOMAXPROCS");
+        assert_eq!(missing.len(), thread_variables(4).len() - 1);
+        assert!(missing.iter().all(|(name, _)| name != "GOMAXPROCS"));
+        assert!(missing.contains(&("OMP_NUM_THREADS".to_owned(), "4".to_owned())));
+        assert!(missing_thread_variables(4, |_| true).is_empty());
+    }
 
     #[test]
     fn threads_stand_in_arguments_and_environment() {

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use crate::support::root;
 
 /// What each module may use of the others.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("topology", &[]),
     ("workload", &[]),
     ("stats", &[]),
     ("placement", &["topology"]),
+    ("threads", &["topology", "placement"]),
     ("trace", &["topology"]),
     ("code", &[]),
     ("spin", &["code"]),
@@ -42,6 +43,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
             "spin",
             "profile",
             "kernels",
+            "threads",
         ],
     ),
     ("store", &["record"]),

@@ -16,6 +16,10 @@ const HWLOC_XML: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 </object></topology>
 "#;
 
+/// A rule that concerns nobody here.
+const RULES: &str =
+    "[[rule]]\nname = \"a\"\nexecutable = \"no-such-program\"\nplace = \"compact\"\n";
+
 /// A folder with everything that the examples name.
 struct Stage {
     folder: tempfile::TempDir,
@@ -38,6 +42,7 @@ impl Stage {
             std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
         }
         std::fs::write(stage.path("big.tar"), "a").unwrap();
+        std::fs::write(stage.path("rules.toml"), RULES).unwrap();
         std::fs::write(stage.path("machine.xml"), HWLOC_XML).unwrap();
         let readme = read("README.md");
         for (name, text) in [
@@ -84,14 +89,33 @@ impl Stage {
     #[track_caller]
     fn try_example(&self, line: &str) {
         let line = quick(line);
+        // The newest record is one that has an answer.
+        if line.contains("apply last") {
+            self.run("pinwise compare --machine sim:machine.toml --seed 1 -- prog");
+        }
         if line.starts_with("pinwise serve") {
             return self.serve(&line);
         }
+        // What runs already, for examples that place it.
+        let mut service = line.contains("--pid 4711").then(|| {
+            let mut sleeper = std::process::Command::new("sleep");
+            sleeper.arg("600").spawn().unwrap()
+        });
+        let line = match &service {
+            Some(service) => line
+                .replace("--pid 4711", &format!("--pid {}", service.id()))
+                .replace("--for 10m", "--for 100ms"),
+            None => line,
+        };
         match self.missing(&line) {
             None => {
                 self.run(&line);
             }
             Some(why) => eprintln!("SKIPPED {line}: {why}"),
+        }
+        if let Some(service) = &mut service {
+            service.kill().unwrap();
+            service.wait().unwrap();
         }
     }
 
@@ -194,6 +218,13 @@ fn quick(line: &str) -> String {
     match line.split(' ').nth(1).unwrap_or_default() {
         "trace" | "top" => return quick_trace(line),
         "spin" | "profile" => return quick_spin(line),
+        // Rules are kept until somebody ends them, and written down in /run.
+        "rules" if line.contains(" run ") => {
+            let line = line.replace(" --dry-run", "").replace(" --once", "");
+            return format!("{line} --dry-run --once");
+        }
+        // What other tests leave behind is theirs.
+        "restore" if !line.contains("--dry-run") => return format!("{line} --dry-run"),
         _ => {}
     }
     // An example of a file of one's own, and of CPUs that may not be here.
@@ -212,6 +243,8 @@ fn quick(line: &str) -> String {
         )
         .replace("search --threads 2 ", "search --threads 1 ")
         .replace("--threads 16", "--threads 1");
+    // The record is of that machine.
+    let line = &line.replace("apply last", "apply last --machine sim:machine.toml");
     // One record is not two.
     let line = &line.replace("diff last last", "diff before.json after.json");
     for command in ["compare", "aa"] {
@@ -315,6 +348,8 @@ fn help_examples_run() {
     let mut seen = 0;
     // What shows and exports the last record wants a comparison there.
     for command in [
+        // While the last record is that of the stage.
+        "apply",
         "",
         "topology",
         "search",
@@ -348,6 +383,10 @@ fn help_examples_run() {
         "kernel",
         "recipes",
         "reproduce",
+        "rules check",
+        "rules run",
+        "rules unit",
+        "restore",
     ] {
         let help = stage.run(&format!("pinwise {command} --help"));
         let examples = help.split("Examples:\n").nth(1).expect("examples");
@@ -358,6 +397,8 @@ fn help_examples_run() {
             // What another program does first was done already.
             let line = line.split("; ").last().unwrap().to_owned();
             let is_elsewhere = line.starts_with("ssh ");
+            // A process of somebody's is placed in a test of its own.
+            let is_elsewhere = is_elsewhere || line.contains("--pid 4242");
             if line == "pinwise doctor" || line.contains("search --resume") || is_elsewhere {
                 continue;
             }

@@ -17,7 +17,7 @@ use anyhow::{Context, anyhow, bail};
 
 use super::args::{Format, Global, TopArgs, TopSort};
 use super::terminal::Terminal;
-use super::{Exit, open_machine};
+use super::{Exit, open_machine, restore};
 use crate::machine::linux::{Pins, random_seed};
 use crate::machine::{Listener, Machine, MachineError, Subject, TraceOrder, Traced};
 use crate::record::TopRecord;
@@ -39,7 +39,10 @@ pub(super) fn top(global: &Global, args: &TopArgs, terminal: &Terminal) -> anyho
     let is_local = global.machine == "local";
     // Before the machine is open: it makes orphans its own.
     let pins = match is_local && !args.once {
-        true => Some(Pins::start().context("starting the guardian of pins")?),
+        true => {
+            restore::offer(terminal);
+            Some(Pins::start().context("starting the guardian of pins")?)
+        }
         false => None,
     };
     let seed = args.seed.unwrap_or_else(random_seed);

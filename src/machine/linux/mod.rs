@@ -4,15 +4,19 @@
 //! mask in place, watched until the last process of its tree has ended. No
 //! thread of pinwise runs beside it: pinwise sleeps in one `ppoll`.
 
+mod bind;
 mod capture;
 mod counters;
 mod guardian;
 mod host;
 mod hypervisor;
+mod ledger;
+pub mod live;
 mod output;
 mod perf_record;
 mod pins;
 mod probe;
+mod processes;
 mod replay;
 mod ring;
 mod run;
@@ -32,10 +36,20 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, SystemTime};
 
+pub use bind::coverage::own_setting;
+pub use bind::follow::{BoundPlace, execute_bound};
 pub use capture::{CaptureReadError, capture_folder, capture_host};
 pub use host::{HostFacts, read_host_facts};
+pub use ledger::{
+    Change, Entry, FAULT_POINTS, Fault, Id as ChangeId, Journal as ChangeJournal, Ledger,
+    LedgerError, LedgerOptions, Leftover, LeftoverState, Outcome, journal_folders, leftovers,
+};
 pub use pins::{PinError, Pins, thread_settings};
 pub use probe::available_memory_bytes;
+pub use processes::{
+    Journal as RulesJournal, JournalError, LinuxProcesses, ProcessWatch, RulesLeft,
+    may_set_any_nice, own_user_is_root, user_id,
+};
 pub use sample::{
     Chain as SampleChain, Record as SampleRecord, Records as SampleRecords,
     Registers as SampleRegisters,
@@ -45,6 +59,8 @@ pub use start::execute;
 pub use trace::{FormatError, PerfRecord, PerfRecords, RecordLayout, TracepointFormat};
 pub use tree::process_name;
 
+use bind::ptrace::Orphans;
+use bind::{Binder, refusal};
 use counters::Counters;
 use guardian::{Guardian, MARK};
 use output::Streams;
@@ -54,7 +70,7 @@ use supervise::Alone;
 use usage::{Meter, OwnPeak, Throttle};
 
 use super::{
-    Batches, ContendOrder, Contended, End, HandOverOrder, HandedOver, Listener, Machine,
+    Batches, Binding, ContendOrder, Contended, End, HandOverOrder, HandedOver, Listener, Machine,
     MachineError, Output, Probe, Request, Run, SampleOrder, Sampled, TierCost, TraceOrder, Traced,
     Usage,
 };
@@ -87,8 +103,12 @@ pub struct LinuxMachine {
     /// Processes that `--prepare` left running on purpose.
     helpers: BTreeSet<libc::pid_t>,
     mark: String,
+    /// Who binds the threads of the command that runs.
+    binder: Option<Binder>,
     /// Threads that probe; gone before a command runs.
     prober: Option<probe::Prober>,
+    /// Where CPUs that are switched off are written down.
+    ledger: Option<Ledger>,
 }
 
 impl std::fmt::Debug for LinuxMachine {
@@ -143,8 +163,18 @@ impl LinuxMachine {
             disturbance: None,
             helpers: BTreeSet::new(),
             mark,
+            binder: None,
             prober: None,
+            ledger: None,
         })
+    }
+
+    /// The same, with a ledger by which runs may switch CPUs of the host off. It
+    /// was opened before the machine was.
+    #[must_use]
+    pub fn with_ledger(mut self, ledger: Ledger) -> Self {
+        self.ledger = Some(ledger);
+        self
     }
 
     fn program(&mut self, command: &Command) -> Result<CString, MachineError> {
@@ -180,9 +210,13 @@ impl LinuxMachine {
         workload: Option<&Workload>,
         padding: usize,
         place: (&CpuSet, Option<&MemoryBinding>),
+        bound: Option<&Binding>,
         descriptors: [i32; 3],
     ) -> Result<(Child, Duration), MachineError> {
         let program = self.program(command)?;
+        if bound.is_some() {
+            refusal::check_program(&program, command)?;
+        }
         let arguments = c_strings(command);
         let environment = self.environment_of(workload, padding);
         let nodes: CpuSet = place
@@ -198,12 +232,14 @@ impl LinuxMachine {
             memory: place.1.map(|memory| policy_mode(memory, &nodes)),
             signals: &self.signals_before,
             slot: self.guardian.slot(),
+            is_traced: bound.is_some(),
         };
         let started = sys::monotonic();
         let child = self
             .spawner
             .spawn(&plan)
             .map_err(|(step, error)| start_error(step, &error, command, place.0, place.1))?;
+        self.binder = bound.map(|binding| Binder::new(binding, child.pid, started, Orphans::Die));
         Ok((child, started))
     }
 
@@ -234,7 +270,10 @@ impl Machine for LinuxMachine {
     }
 
     fn run(&mut self, request: &Request<'_>) -> Result<Run, MachineError> {
-        self.run_beside(request, None, &mut Alone)
+        match request.offline {
+            None => self.run_beside(request, None, &mut Alone),
+            Some(cpus) => self.run_without(cpus, request),
+        }
     }
 
     fn run_helper(&mut self, role: &'static str, command: &Command) -> Result<(), MachineError> {
@@ -250,7 +289,7 @@ impl Machine for LinuxMachine {
                 reason: error.to_string(),
             })?;
         let cpus = self.topology.allowed.clone();
-        let (child, _) = self.start(command, None, 0, (&cpus, None), descriptors.numbers)?;
+        let (child, _) = self.start(command, None, 0, (&cpus, None), None, descriptors.numbers)?;
         let end = self.supervise_helper(child.pid);
         self.guardian.command_ended();
         let end = end?;
@@ -261,7 +300,7 @@ impl Machine for LinuxMachine {
         let how = match end {
             End::Signal(signal) => format!("killed by signal {signal}"),
             End::Status(status) => format!("exit status {status}"),
-            End::TimedOut | End::LeftBehind(_) => "it did not end".to_owned(),
+            End::TimedOut | End::LeftBehind(_) | End::NoFigure(_) => "it did not end".to_owned(),
         };
         let words = String::from_utf8_lossy(&stderr).trim().to_owned();
         Err(MachineError::Helper {
@@ -407,18 +446,23 @@ fn search_path() -> String {
     std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned())
 }
 
+/// What this process inherited, without what it adds for commands itself.
 fn inherited_environment() -> BTreeMap<String, CString> {
-    use std::os::unix::ffi::OsStrExt;
-    std::env::vars_os()
-        .filter_map(|(name, value)| {
-            let text = name.to_string_lossy().into_owned();
-            let mut entry = name.as_bytes().to_vec();
-            entry.push(b'=');
-            entry.extend_from_slice(value.as_bytes());
-            Some((text, CString::new(entry).ok()?))
-        })
-        .filter(|(name, _)| name != MARK && name != PADDING)
+    let all = whole_environment();
+    all.filter(|(name, _)| name != MARK && name != PADDING)
         .collect()
+}
+
+/// Names and `NAME=VALUE` strings of what this process inherited.
+fn whole_environment() -> impl Iterator<Item = (String, CString)> {
+    use std::os::unix::ffi::OsStrExt;
+    std::env::vars_os().filter_map(|(name, value)| {
+        let text = name.to_string_lossy().into_owned();
+        let mut entry = name.as_bytes().to_vec();
+        entry.push(b'=');
+        entry.extend_from_slice(value.as_bytes());
+        Some((text, CString::new(entry).ok()?))
+    })
 }
 
 /// Has the terminal on standard input gone away?

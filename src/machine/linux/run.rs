@@ -7,11 +7,57 @@ use std::time::Duration;
 
 use super::LinuxMachine;
 use super::counters::SHORT;
-use super::supervise::Attendant;
-use crate::machine::{MachineError, Request, Run};
+use super::ledger::{LedgerError, Outcome};
+use super::supervise::{Alone, Attendant};
+use crate::machine::{Machine, MachineError, Request, Run};
+use crate::topology::CpuSet;
 use crate::workload::Workload;
 
+/// The kernel builds its scheduling domains anew after CPUs went or came; what
+/// else runs takes a moment to spread out again.
+const SETTLE: Duration = Duration::from_millis(100);
+
 impl LinuxMachine {
+    /// Runs a command while these CPUs are switched off for the whole host. They
+    /// are switched outside of what is timed.
+    pub(super) fn run_without(
+        &mut self,
+        cpus: &CpuSet,
+        request: &Request<'_>,
+    ) -> Result<Run, MachineError> {
+        let refused = |reason: String| MachineError::Refused {
+            what: format!("to switch CPUs {cpus} off"),
+            reason,
+        };
+        let Some(ledger) = &mut self.ledger else {
+            return Err(refused(LedgerError::NotForHost.to_string()));
+        };
+        ledger
+            .switch_off(cpus)
+            .map_err(|error| refused(error.to_string()))?;
+        let settled = self.wait(SETTLE);
+        if let Some(ledger) = &mut self.ledger {
+            ledger.running();
+        }
+        let run = settled.and_then(|()| self.run_beside(request, None, &mut Alone));
+        let outcomes = match &mut self.ledger {
+            Some(ledger) => ledger.undo_all(),
+            None => Vec::new(),
+        };
+        let failed = outcomes
+            .iter()
+            .find(|(_, outcome)| matches!(outcome, Outcome::Failed(_)));
+        if let Some((entry, outcome)) = failed {
+            return Err(MachineError::System {
+                action: format!("{entry} {outcome}"),
+                reason: "pinwise restore tries again".to_owned(),
+            });
+        }
+        let run = run?;
+        self.wait(SETTLE)?;
+        Ok(run)
+    }
+
     /// Runs a command to its end, for at most `limit`, while the attendant does
     /// its own work in the pauses of the supervision.
     pub(super) fn run_beside(
@@ -39,6 +85,7 @@ impl LinuxMachine {
             Some(workload),
             request.environment_padding,
             (request.cpus, request.memory),
+            request.bound,
             descriptors.numbers,
         )?;
         let granted = child.granted.clone();
@@ -47,6 +94,7 @@ impl LinuxMachine {
         let closely = request.count_threads_closely;
         let ended = self.supervise(child.pid, started, timeout, closely, attendant);
         self.guardian.command_ended();
+        let coverage = self.binder.take().map(|binder| binder.coverage());
         let (output, stderr_tail) = self.streams.collect(&request.output, &descriptors);
         let ended = ended?;
         let counted = self.counters.totals().since(before);
@@ -77,6 +125,7 @@ impl LinuxMachine {
             instructions: counted.instructions,
             threads: ended.threads,
             granted,
+            coverage,
             foreign_cpu: disturbance.map(|d| ended.wall.mul_f64(d.foreign)),
             steal: disturbance.map(|d| ended.wall.mul_f64(d.steal)),
             throttled,

@@ -18,6 +18,7 @@ use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+use super::bind::ptrace::{self, Orphans};
 use super::sys::{self, MASK_WORDS};
 use crate::topology::CpuSet;
 
@@ -43,9 +44,12 @@ pub(super) struct ChildPlan<'a> {
     /// Where the child writes its process id before it executes, so that a
     /// guardian in another process knows whom to end.
     pub(super) slot: &'a AtomicI32,
+    /// Is it traced, with all that it starts? Then `spawn` returns while it is
+    /// stopped in front of the program's first instruction.
+    pub(super) is_traced: bool,
 }
 
-/// A child that is running.
+/// A child that is running, or stopped where it is traced.
 pub(super) struct Child {
     pub(super) pid: libc::pid_t,
     /// What the kernel made of the mask.
@@ -56,6 +60,7 @@ pub(super) struct Child {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     Clone,
+    Trace,
     Descriptors,
     Affinity,
     Memory,
@@ -78,7 +83,14 @@ struct Shared {
     granted: Vec<u64>,
     granted_bytes: libc::c_long,
     failed: Option<(Step, libc::c_int)>,
+    /// May the child go on? It waits at the very beginning until it may.
+    gate: AtomicI32,
 }
+
+/// What the gate of a child says.
+const WAIT: i32 = 0;
+const GO_ON: i32 = 1;
+const GIVE_UP: i32 = 2;
 
 /// The memory on which borrowed children run, kept for the next one.
 pub(super) struct Spawner {
@@ -128,18 +140,25 @@ impl Spawner {
             granted: vec![0; MASK_WORDS],
             granted_bytes: 0,
             failed: None,
+            gate: AtomicI32::new(if plan.is_traced { WAIT } else { GO_ON }),
         };
-        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        // A parent that sleeps cannot begin to trace.
+        let sleeps = if plan.is_traced { 0 } else { libc::CLONE_VFORK };
+        let flags = libc::CLONE_VM | sleeps | libc::SIGCHLD;
         // SAFETY: the child runs `child_main` on its own stack, whose top is
         // aligned as mmap aligns pages; this thread sleeps until the child
-        // has executed or exited (CLONE_VFORK), so `shared` outlives its use
-        // and is not touched by both at once.
+        // has executed or exited (CLONE_VFORK, or `let_go` below, which touches
+        // the gate only), so `shared` outlives its use and is not touched by
+        // both at once.
         let pid = unsafe {
             let top = self.stack.byte_add(STACK_BYTES);
             libc::clone(child_main, top, flags, (&raw mut shared).cast())
         };
         if pid < 0 {
             return Err((Step::Clone, io::Error::last_os_error()));
+        }
+        if plan.is_traced {
+            let_go(pid, &shared.gate).map_err(|error| (Step::Trace, error))?;
         }
         if let Some((step, errno)) = shared.failed {
             collect_failed(pid);
@@ -163,6 +182,26 @@ impl Drop for Spawner {
     }
 }
 
+/// Begins to trace a child that waits at its gate, opens the gate, and waits
+/// until the child stops at the program's first instruction or has exited.
+fn let_go(pid: libc::pid_t, gate: &AtomicI32) -> io::Result<()> {
+    let seized = ptrace::seize(pid, Orphans::Die);
+    let word = if seized.is_ok() { GO_ON } else { GIVE_UP };
+    gate.store(word, Ordering::SeqCst);
+    // SAFETY: wakes whoever waits at that address; it is valid.
+    unsafe { libc::syscall(libc::SYS_futex, gate.as_ptr(), libc::FUTEX_WAKE, 1) };
+    match seized {
+        Ok(()) => {
+            ptrace::wait_for_program(pid);
+            Ok(())
+        }
+        Err(error) => {
+            collect_failed(pid);
+            Err(error)
+        }
+    }
+}
+
 /// Takes the child that exited without executing.
 fn collect_failed(pid: libc::pid_t) {
     let mut status = 0;
@@ -175,6 +214,17 @@ fn collect_failed(pid: libc::pid_t) {
 extern "C" fn child_main(argument: *mut libc::c_void) -> libc::c_int {
     // SAFETY: `argument` is the `Shared` of `spawn`, which sleeps meanwhile.
     let shared = unsafe { &mut *argument.cast::<Shared>() };
+    while shared.gate.load(Ordering::SeqCst) == WAIT {
+        // SAFETY: the address is valid; without a time-out.
+        unsafe {
+            let (gate, wait) = (shared.gate.as_ptr(), libc::FUTEX_WAIT);
+            libc::syscall(libc::SYS_futex, gate, wait, WAIT, ptr::null::<u8>());
+        }
+    }
+    if shared.gate.load(Ordering::SeqCst) == GIVE_UP {
+        // SAFETY: ends the child only.
+        unsafe { libc::_exit(127) }
+    }
     let step = prepare_and_execute(shared);
     // SAFETY: errno belongs to the sleeping parent's thread; reading it is
     // what the parent would do.
@@ -254,6 +304,26 @@ pub(super) fn replace(program: &CString, arguments: &[CString]) -> io::Error {
     unsafe {
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         libc::execv(program.as_ptr(), pointers.as_ptr());
+    }
+    io::Error::last_os_error()
+}
+
+/// The same with this environment in place of the inherited one.
+pub(super) fn replace_with(
+    program: &CString,
+    arguments: &[CString],
+    environment: &[CString],
+) -> io::Error {
+    let pointers = |strings: &[CString]| -> Vec<*const libc::c_char> {
+        let end = std::iter::once(ptr::null());
+        strings.iter().map(|s| s.as_ptr()).chain(end).collect()
+    };
+    let (arguments, environment) = (pointers(arguments), pointers(environment));
+    // SAFETY: the arrays of pointers end with null and outlive the call;
+    // resetting SIGPIPE affects only what is about to be replaced.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        libc::execve(program.as_ptr(), arguments.as_ptr(), environment.as_ptr());
     }
     io::Error::last_os_error()
 }

@@ -5,6 +5,7 @@ use std::ffi::CString;
 use std::io;
 use std::path::Path;
 
+use super::bind::refusal;
 use super::spawn::{self, FindError, Step};
 use super::{search_path, sys};
 use crate::machine::MachineError;
@@ -24,27 +25,36 @@ pub fn execute(
     memory: Option<&MemoryBinding>,
     granted: impl FnOnce(&CpuSet),
 ) -> MachineError {
-    let program = match locate(command, &search_path()) {
-        Ok(program) => program,
-        Err(error) => return error,
-    };
-    let refused = |step: Step, error: &io::Error| start_error(step, error, command, cpus, memory);
-    if let Err(error) = sys::set_affinity(cpus) {
-        return refused(Step::Affinity, &error);
+    let placed = locate(command, &search_path()).and_then(|program| {
+        place_self(command, cpus, memory, granted)?;
+        Ok(program)
+    });
+    match placed {
+        Err(error) => error,
+        Ok(program) => {
+            let error = spawn::replace(&program, &c_strings(command));
+            start_error(Step::Execute, &error, command, cpus, memory)
+        }
     }
-    match sys::affinity() {
-        Ok(got) => granted(&got),
-        Err(error) => return refused(Step::Affinity, &error),
-    }
+}
+
+/// Gives this process, and what takes its place, its CPUs and memory policy.
+pub(super) fn place_self(
+    command: &Command,
+    cpus: &CpuSet,
+    memory: Option<&MemoryBinding>,
+    granted: impl FnOnce(&CpuSet),
+) -> Result<(), MachineError> {
+    let refused =
+        |step: Step| move |error: io::Error| start_error(step, &error, command, cpus, memory);
+    sys::set_affinity(cpus).map_err(refused(Step::Affinity))?;
+    granted(&sys::affinity().map_err(refused(Step::Affinity))?);
     if let Some(binding) = memory {
         let nodes: CpuSet = binding.nodes.iter().copied().collect();
         let (mode, nodes) = policy_mode(binding, &nodes);
-        if let Err(error) = sys::set_memory_policy(mode, nodes) {
-            return refused(Step::Memory, &error);
-        }
+        sys::set_memory_policy(mode, nodes).map_err(refused(Step::Memory))?;
     }
-    let error = spawn::replace(&program, &c_strings(command));
-    refused(Step::Execute, &error)
+    Ok(())
 }
 
 pub(super) fn locate(command: &Command, search_path: &str) -> Result<CString, MachineError> {
@@ -130,6 +140,7 @@ pub(super) fn start_error(
             program: command.program().to_owned(),
             reason,
         },
+        Step::Trace => refusal::refused(error, command),
         Step::Clone | Step::Descriptors => MachineError::System {
             action: format!("starting '{command}'"),
             reason,

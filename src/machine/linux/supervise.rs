@@ -1,8 +1,11 @@
 //! Waits for a command: its whole tree, its time-out, the user's signals.
 
+use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
+use super::bind::Binder;
+use super::sys::Reaped;
 use super::tree::{self, ThreadSampler};
 use super::{LinuxMachine, sys};
 use crate::machine::{End, MachineError};
@@ -103,6 +106,7 @@ impl LinuxMachine {
             let now = sys::monotonic();
             self.react(&mut watch, now, deadline)?;
             let wake = watch.next_wake(deadline, &sampler).min(attendant.next());
+            let wake = wake.min(self.binder.as_ref().map_or(Duration::MAX, Binder::wake));
             let has_filled = self.wait_until(wake, now, &mut watch, &attendant.descriptors());
             let stir = Stir {
                 has_filled,
@@ -161,7 +165,7 @@ impl LinuxMachine {
     /// Takes all ended children; true while some of the tree are left.
     fn reap_all(&mut self, watch: &mut Watch) -> bool {
         loop {
-            match sys::reap() {
+            match self.next_ended() {
                 Ok(Some(reaped)) => {
                     if !self.helpers.remove(&reaped.pid) {
                         watch.add(&reaped);
@@ -172,6 +176,25 @@ impl LinuxMachine {
                 Err(_) => return false,
             }
         }
+    }
+
+    /// Takes a process that has ended. Where threads are bound, their stops are
+    /// answered meanwhile, and threads and other people's children that ended
+    /// are none of it.
+    fn next_ended(&mut self) -> io::Result<Option<Reaped>> {
+        let Some(binder) = &mut self.binder else {
+            return sys::reap();
+        };
+        while let Some(gone) = binder.next_gone(false)? {
+            if gone.is_own {
+                return Ok(Some(Reaped {
+                    pid: gone.pid,
+                    status: gone.status,
+                    usage: gone.usage,
+                }));
+            }
+        }
+        Ok(None)
     }
 
     /// Ends the tree where it is time to.
@@ -256,7 +279,7 @@ impl Watch {
         }
     }
 
-    fn add(&mut self, reaped: &sys::Reaped) {
+    fn add(&mut self, reaped: &Reaped) {
         let count = |value: libc::c_long| u64::try_from(value).unwrap_or(0);
         let usage = &reaped.usage;
         self.last_exit = sys::monotonic();

@@ -15,6 +15,9 @@ use std::time::Duration;
 
 use perf_event_open_sys::bindings as perf;
 
+pub(super) use crate::threads::mask::{
+    MASK_WORDS, affinity, affinity_of, set_affinity, set_affinity_of,
+};
 use crate::topology::CpuSet;
 
 /// Turns −1 into the thread's errno.
@@ -32,50 +35,6 @@ fn check_long(result: libc::c_long) -> io::Result<libc::c_long> {
     } else {
         Ok(result)
     }
-}
-
-/// Bytes of a mask that holds every CPU a [`CpuSet`] can.
-pub(super) const MASK_WORDS: usize = CpuSet::MAX_CPU / 64 + 1;
-
-/// The calling thread's affinity mask.
-pub(super) fn affinity() -> io::Result<CpuSet> {
-    affinity_of(0)
-}
-
-/// A thread's affinity mask; 0 is the calling thread.
-pub(super) fn affinity_of(thread: libc::pid_t) -> io::Result<CpuSet> {
-    let mut words = vec![0u64; MASK_WORDS];
-    // SAFETY: the buffer is as long as said and outlives the call.
-    let bytes = check_long(unsafe {
-        libc::syscall(
-            libc::SYS_sched_getaffinity,
-            thread,
-            words.len() * 8,
-            words.as_mut_ptr(),
-        )
-    })?;
-    words.truncate(usize::try_from(bytes).unwrap_or(0).div_ceil(8));
-    Ok(CpuSet::from_words(words))
-}
-
-/// Sets the calling thread's affinity mask.
-pub(super) fn set_affinity(cpus: &CpuSet) -> io::Result<()> {
-    set_affinity_of(0, cpus)
-}
-
-/// Sets a thread's affinity mask; 0 is the calling thread.
-pub(super) fn set_affinity_of(thread: libc::pid_t, cpus: &CpuSet) -> io::Result<()> {
-    let words = cpus.words();
-    // SAFETY: the kernel only reads the words, which outlive the call.
-    check_long(unsafe {
-        libc::syscall(
-            libc::SYS_sched_setaffinity,
-            thread,
-            size_of_val(words),
-            words.as_ptr(),
-        )
-    })?;
-    Ok(())
 }
 
 /// Sets the calling thread's memory policy for future allocations.
@@ -127,7 +86,8 @@ pub(super) fn thread_cpu_time() -> Duration {
     clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-fn clock(id: libc::clockid_t) -> Duration {
+/// A clock that counts from any moment.
+pub(super) fn clock(id: libc::clockid_t) -> Duration {
     let mut time = MaybeUninit::<libc::timespec>::zeroed();
     // SAFETY: the pointer is valid for a timespec, of which all bit patterns
     // are valid.
@@ -454,4 +414,36 @@ pub(super) fn become_realtime(priority: libc::c_int) -> io::Result<()> {
 pub(super) fn policy_of(thread: libc::pid_t) -> io::Result<libc::c_int> {
     // SAFETY: a plain integer.
     check(unsafe { libc::sched_getscheduler(thread) })
+}
+
+/// A thread's niceness.
+pub(super) fn nice_of(thread: libc::pid_t) -> io::Result<libc::c_int> {
+    // SAFETY: plain integers. The system call itself returns 20 less the
+    // niceness, so that no value is taken for an error.
+    let raw =
+        check_long(unsafe { libc::syscall(libc::SYS_getpriority, libc::PRIO_PROCESS, thread) })?;
+    Ok(20 - libc::c_int::try_from(raw).unwrap_or(20))
+}
+
+/// Sets a thread's niceness.
+pub(super) fn set_nice_of(thread: libc::pid_t, nice: libc::c_int) -> io::Result<()> {
+    // SAFETY: plain integers.
+    check_long(unsafe { libc::syscall(libc::SYS_setpriority, libc::PRIO_PROCESS, thread, nice) })?;
+    Ok(())
+}
+
+/// No file can be written any more, as on a full disk: for tests of what happens
+/// then.
+#[cfg(debug_assertions)]
+pub(super) fn forbid_files_to_grow() {
+    let none = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: the pointer is valid; the signal that would end the process is
+    // ignored, so that a write fails instead.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+        libc::setrlimit(libc::RLIMIT_FSIZE, &raw const none);
+    }
 }

@@ -29,6 +29,8 @@ fn times(machine: &mut SimulatedMachine, placement: &str, runs: usize) -> Vec<f6
         output: Output::Discard,
         environment_padding: 0,
         count_threads_closely: false,
+        bound: None,
+        offline: None,
     };
     (0..runs)
         .map(|_| machine.run(&request).unwrap().wall.as_secs_f64())
@@ -245,6 +247,8 @@ fn a_program_fails_under_some_placements() {
             output: Output::Discard,
             environment_padding: 0,
             count_threads_closely: false,
+            bound: None,
+            offline: None,
         };
         let truth = machine.true_cost(&request);
         (machine.run(&request).unwrap().end, truth)
@@ -277,6 +281,8 @@ fn plain_and_scheduled_machines_know_the_truth_too() {
             output: Output::Discard,
             environment_padding: 0,
             count_threads_closely: false,
+            bound: None,
+            offline: None,
         };
         let truth = machine.true_cost(&request);
         assert_eq!(truth, machine.true_cost(&request));

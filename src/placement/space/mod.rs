@@ -9,14 +9,18 @@
 //! CPU numbers; [`Space::choose`] finds CPUs late.
 
 mod classes;
+#[cfg(feature = "tool")]
 mod count;
 mod names;
 mod shapes;
 
 use std::collections::BTreeSet;
+#[cfg(feature = "tool")]
 use std::sync::{Arc, OnceLock};
 
+#[cfg(feature = "tool")]
 use num_bigint::BigUint;
+#[cfg(feature = "tool")]
 use rand::Rng;
 
 pub(in crate::placement) use names::Lacking;
@@ -24,6 +28,7 @@ pub(in crate::placement) use names::Lacking;
 use super::Placement;
 use crate::topology::{CpuSet, Level, Topology};
 use classes::{Classes, Unit};
+#[cfg(feature = "tool")]
 use count::{Counts, Ranks};
 
 /// Placements of a machine's allowed CPUs.
@@ -31,7 +36,9 @@ use count::{Counts, Ranks};
 pub struct Space {
     classes: Classes,
     /// Counted when first asked for.
+    #[cfg(feature = "tool")]
     counts: OnceLock<Arc<Counts>>,
+    #[cfg(feature = "tool")]
     ranks: OnceLock<Arc<Ranks>>,
 }
 
@@ -123,23 +130,9 @@ pub struct Shaped {
 /// only placements in which hardly two units are used alike have more.
 const MOST_NEIGHBOURS: usize = 1000;
 
+/// How many there are, and any one of them.
+#[cfg(feature = "tool")]
 impl Space {
-    /// The placements of this machine's allowed CPUs.
-    #[must_use]
-    pub fn of(topology: &Topology) -> Self {
-        Self {
-            classes: Classes::of(topology),
-            counts: OnceLock::new(),
-            ranks: OnceLock::new(),
-        }
-    }
-
-    /// Allowed CPUs.
-    #[must_use]
-    pub fn cpus(&self) -> usize {
-        self.classes.list[self.classes.root.class].cpus
-    }
-
     /// Placements of so many threads, one CPU each; 0 beyond the CPUs.
     #[must_use]
     pub fn count(&self, threads: usize) -> BigUint {
@@ -183,6 +176,26 @@ impl Space {
     fn counts(&self) -> &Counts {
         self.counts
             .get_or_init(|| Arc::new(Counts::of(&self.classes)))
+    }
+}
+
+impl Space {
+    /// The placements of this machine's allowed CPUs.
+    #[must_use]
+    pub fn of(topology: &Topology) -> Self {
+        Self {
+            classes: Classes::of(topology),
+            #[cfg(feature = "tool")]
+            counts: OnceLock::new(),
+            #[cfg(feature = "tool")]
+            ranks: OnceLock::new(),
+        }
+    }
+
+    /// Allowed CPUs.
+    #[must_use]
+    pub fn cpus(&self) -> usize {
+        self.classes.list[self.classes.root.class].cpus
     }
 
     /// The even ones, in a fixed order: fewest units first.
@@ -365,4 +378,5 @@ const fn mixed(hash: u64) -> u64 {
 }
 
 #[cfg(test)]
+#[cfg(feature = "tool")]
 mod tests;

@@ -65,6 +65,8 @@ mod tests {
             place: Placement::os_default().realise(&topology).unwrap(),
             same_as: Vec::new(),
             is_default: false,
+            binding: None,
+            offline: None,
         };
         let plan = Plan {
             arms: lines.iter().map(arm).collect(),

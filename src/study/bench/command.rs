@@ -71,6 +71,8 @@ pub fn look(
         output: Output::Keep,
         environment_padding: 0,
         count_threads_closely: false,
+        bound: None,
+        offline: None,
     })?;
     if let Some(failure) = RunFailure::of(&run, workload) {
         anyhow::bail!(

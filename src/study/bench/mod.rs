@@ -23,7 +23,7 @@ use std::time::Duration;
 
 pub use cells::{Cell, Ground, Suite, Trial, Wanted, trials};
 
-use crate::machine::Machine;
+use crate::machine::{Binding, Machine};
 use crate::record::{
     BENCH_SCHEMA, Bench, Comparison, Finding, KernelRecord, Severity, SmtRecord, Stopped,
 };
@@ -227,6 +227,8 @@ fn comparison_of(
             place: cell.place.clone(),
             same_as: cell.same_as.clone(),
             is_default: false,
+            binding: Binding::of(&cell.place, None),
+            offline: None,
         });
     }
     let fit = figures::cache_fit(trial, plan, facts);

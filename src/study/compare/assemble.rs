@@ -7,7 +7,7 @@ use super::outcome::ArmState;
 use super::plan::{ArmPlan, Plan};
 use super::steadiness;
 use crate::machine::Machine;
-use crate::placement::{Placement, Wish, taskset_line};
+use crate::placement::{Kind, Placement, Wish, taskset_line};
 use crate::record::{
     Arm, COMPARISON_SCHEMA, Comparison, ContrastRecord, Estimate, HostRecord, MetricRecord, Phase,
     PlacementRecord, PlanRecord, RunRecord, Spread, Stopped, TotalsRecord, VerdictKind,
@@ -52,6 +52,7 @@ pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -
         blocks: 0,
         elapsed_s: 0.0,
         tags: plan.tags.clone(),
+        service: plan.service.clone(),
     }
 }
 
@@ -122,9 +123,10 @@ fn arm_record(arm: &ArmPlan) -> Arm {
 }
 
 fn kind_name(placement: &Placement) -> &'static str {
-    match placement.wish {
-        Wish::OsDefault => "os-default",
-        _ => "confined",
+    match (&placement.wish, placement.kind) {
+        (_, Kind::Bound) => "bound",
+        (Wish::OsDefault, Kind::Confined) => "os-default",
+        (_, Kind::Confined) => "confined",
     }
 }
 
@@ -359,6 +361,11 @@ fn advice(plan: &Plan, outcome: Outcome, best: Option<usize>) -> String {
                     Some(_) => format!("Choose {}.", arm.name),
                     None => format!("Run: {command}"),
                 },
+                // No mask says where each thread runs.
+                _ if arm.place.placement.kind == Kind::Bound => format!(
+                    "Run: pinwise run --place {} -- {command}",
+                    arm.place.placement
+                ),
                 _ => format!("Run: {}", taskset_line(&arm.place, &command)),
             }
         }

@@ -298,6 +298,8 @@ impl<'a> Engine<'a> {
         let trial = Trial {
             workload: &plan.workload,
             place: &plan.place,
+            binding: plan.binding.as_ref(),
+            offline: plan.offline.as_ref(),
             metric: &self.plan.metric,
             output: outcome::output_of(&self.plan.output, &plan.name, moment.phase, moment.block),
             padding: self.order.random_range(0..PADDING),

@@ -21,6 +21,8 @@ const STEAL_SHARE: f64 = 0.01;
 /// Drift and order effects below this are not worth a word.
 const DRIFT: f64 = 0.05;
 const POSITION: f64 = 0.01;
+/// Less of the CPU time than this where it was asked for is not that placement.
+const COVERED: f64 = 0.99;
 /// Runs shorter than this are mostly process start.
 const SHORT_RUN_S: f64 = 0.005;
 
@@ -46,6 +48,7 @@ pub(super) fn all(record: &Comparison, plan: &Plan, results: &Results) -> Vec<Fi
     .flatten()
     .collect();
     findings.extend(invalid_arms(record));
+    findings.extend(record.arms.iter().filter_map(coverage));
     findings.extend(plan.known.iter().cloned());
     findings.extend(
         plan.arms
@@ -180,6 +183,29 @@ fn thread_counts(record: &Comparison) -> Option<Finding> {
     };
     let by_name: BTreeMap<&str, u32> = counts.iter().map(|(a, c)| (a.name.as_str(), *c)).collect();
     Some(finding.with("threads", json!(by_name)))
+}
+
+/// How much of a bound arm's CPU time ran where it was asked to.
+fn coverage(arm: &Arm) -> Option<Finding> {
+    let mut runs = arm.runs.iter().filter_map(|run| run.coverage.as_ref());
+    let mut all = runs.next()?.clone();
+    runs.for_each(|run| all.add(run));
+    let severity = match all.share() {
+        Some(share) if share < COVERED => Severity::Warning,
+        _ => Severity::Note,
+    };
+    let finding = Finding::new(
+        "coverage",
+        severity,
+        format!("{}: {}", arm.name, all.sentence()),
+        all.advice(),
+    );
+    Some(
+        finding
+            .with("share_where_asked", all.share())
+            .with("threads", all.threads)
+            .with("moved_threads", all.moved_threads),
+    )
 }
 
 fn granted(record: &Comparison) -> Option<Finding> {

@@ -20,8 +20,8 @@ pub(in crate::study) use assemble::{host as host_record, metric_record, workload
 pub(in crate::study) use engine::PADDING;
 pub use engine::{CompareError, run};
 pub use findings::merged as merged_finding;
-pub use outcome::RunFailure;
 pub(in crate::study) use outcome::{Moment, Trial, figures_of, output_named};
+pub use outcome::{RunFailure, coverage_record};
 pub use plan::{ArmPlan, Plan, PlanError, Tuning};
 
 use crate::record::{Comparison, RunRecord};

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::machine::{End, Machine, MachineError, Output, Request, Run};
+use crate::machine::{Binding, Coverage, End, Machine, MachineError, Output, Request, Run};
 use crate::placement::Realised;
-use crate::record::{MetricReading, Phase, RunRecord};
+use crate::record::{CoverageRecord, MetricReading, MoverRecord, Phase, RunRecord};
+use crate::topology::CpuSet;
 use crate::workload::{Measured, Metric, SuccessRule, Workload};
 
 /// Longest piece of a failed run's standard error that is shown.
@@ -75,6 +76,8 @@ pub(in crate::study) struct Moment {
 pub(in crate::study) struct Trial<'a> {
     pub(in crate::study) workload: &'a Workload,
     pub(in crate::study) place: &'a Realised,
+    pub(in crate::study) binding: Option<&'a Binding>,
+    pub(in crate::study) offline: Option<&'a CpuSet>,
     pub(in crate::study) metric: &'a Metric,
     pub(in crate::study) output: Output,
     /// Bytes by which the environment is padded.
@@ -91,6 +94,8 @@ impl Trial<'_> {
             output: self.output.clone(),
             environment_padding: self.padding,
             count_threads_closely: false,
+            bound: self.binding,
+            offline: self.offline,
         }
     }
 
@@ -144,7 +149,7 @@ fn record(
     let (exit, signal) = match run.end {
         End::Status(status) => (Some(status), None),
         End::Signal(signal) => (None, Some(signal)),
-        End::TimedOut | End::LeftBehind(_) => (None, None),
+        End::TimedOut | End::LeftBehind(_) | End::NoFigure(_) => (None, None),
     };
     let record = RunRecord {
         block: moment.block,
@@ -171,12 +176,32 @@ fn record(
         cycles: run.cycles,
         instructions: run.instructions,
         granted_cpus: run.granted.to_string(),
+        coverage: run.coverage.as_ref().map(coverage_record),
         foreign_cpu_s: run.foreign_cpu.map(|t| t.as_secs_f64()),
         steal_s: run.steal.map(|t| t.as_secs_f64()),
         throttled: run.throttled,
         metric,
     };
     (record, failure)
+}
+
+/// What became of bound threads, for a record.
+#[must_use]
+pub fn coverage_record(coverage: &Coverage) -> CoverageRecord {
+    CoverageRecord {
+        threads: coverage.threads,
+        moved_threads: coverage.moved,
+        cpu_s: coverage.cpu.as_secs_f64(),
+        where_asked_s: coverage.where_asked.as_secs_f64(),
+        movers: coverage
+            .movers
+            .iter()
+            .map(|mover| MoverRecord {
+                program: mover.program.clone(),
+                knob: mover.knob.clone(),
+            })
+            .collect(),
+    }
 }
 
 /// What metrics can be read from.
@@ -256,6 +281,7 @@ fn how_it_failed(run: &Run, workload: &Workload) -> Option<String> {
                 "'{command}' took longer than its time-out of {limit} s and was killed"
             ))
         }
+        End::NoFigure(why) => Some(why.clone()),
         End::LeftBehind(names) => Some(format!(
             "'{command}' ended but left processes running ({}); they were killed: run it in the foreground",
             names.join(", ")

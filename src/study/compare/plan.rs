@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::machine::Output;
+use crate::machine::{Binding, Output};
 use crate::placement::{Placement, RealiseError, Realised, merge_equivalent};
-use crate::record::Finding;
+use crate::record::{Finding, ServiceRecord};
 use crate::stats::confirm::Score;
 use crate::stats::verdict::Words;
-use crate::topology::Topology;
+use crate::topology::{CpuSet, Topology};
 use crate::workload::{Command, Metric, Workload};
 
 /// One arm: a command at a place.
@@ -23,6 +23,10 @@ pub struct ArmPlan {
     pub same_as: Vec<String>,
     /// Is this what happens when nothing is done?
     pub is_default: bool,
+    /// How its threads are bound; `None`: they share the place's CPUs.
+    pub binding: Option<Binding>,
+    /// CPUs that are switched off while it runs.
+    pub offline: Option<CpuSet>,
 }
 
 /// Figures of the method.
@@ -92,6 +96,9 @@ pub struct Plan {
     pub placebo: Option<usize>,
     /// Is every arm then run once more, traced?
     pub is_traced: bool,
+    /// The service that runs already and is placed in turns; `None`: every run
+    /// starts a command.
+    pub service: Option<ServiceRecord>,
 }
 
 /// No arms yet, the first of which will be the baseline; the method's default
@@ -114,6 +121,7 @@ impl Default for Plan {
             tags: Vec::new(),
             placebo: None,
             is_traced: false,
+            service: None,
         }
     }
 }
@@ -151,6 +159,8 @@ impl Plan {
                 name: place.placement.to_string(),
                 workload: Workload::new(command.clone()),
                 is_default: place.placement == Placement::os_default(),
+                binding: Binding::of(&place, None),
+                offline: None,
                 place,
                 same_as,
             })
@@ -206,7 +216,7 @@ impl Plan {
         match self.metric {
             Metric::MaxRss => Words::MEMORY,
             Metric::Json(..) if self.metric.is_time() => Words::SPEED,
-            Metric::Regex(..) | Metric::Json(..) => Words::OWN,
+            Metric::Regex(..) | Metric::Json(..) | Metric::Prometheus(..) => Words::OWN,
             _ => Words::SPEED,
         }
     }

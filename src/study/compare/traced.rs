@@ -105,6 +105,8 @@ fn one(
         output: outcome::output_named(&plan.output, &arm.name, "trace"),
         environment_padding: padding,
         count_threads_closely: false,
+        bound: arm.binding.as_ref(),
+        offline: arm.offline.as_ref(),
     };
     let order = trace::Plan {
         subject: Subject::Command(&request),

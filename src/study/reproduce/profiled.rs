@@ -167,6 +167,8 @@ fn profile(machine: &mut dyn Machine, program: &str, algorithm: &str) -> Result<
         output: Output::Discard,
         environment_padding: 0,
         count_threads_closely: false,
+        bound: None,
+        offline: None,
     };
     let plan = Plan {
         subject: Subject::Command(&request),

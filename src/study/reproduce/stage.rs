@@ -169,6 +169,8 @@ impl<'a> Stage<'a> {
             name: arm.name.to_owned(),
             workload,
             is_default: place.placement == Placement::os_default(),
+            binding: None,
+            offline: None,
             place,
             same_as: Vec::new(),
         })

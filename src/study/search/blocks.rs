@@ -59,6 +59,8 @@ impl Engine<'_> {
         let trial = Trial {
             workload: &plan.workload,
             place: &plan.place,
+            binding: None,
+            offline: None,
             metric: &self.plan.metric,
             output: output_named(&self.plan.output, &plan.name, &run_name),
             padding,

@@ -17,6 +17,8 @@ pub(super) fn costs(engine: &Engine<'_>) -> Vec<Option<f64>> {
         let trial = Trial {
             workload: &arm.workload,
             place: &arm.place,
+            binding: None,
+            offline: None,
             metric: &engine.plan.metric,
             output: engine.plan.output.clone(),
             padding: 0,

@@ -101,6 +101,7 @@ pub(in crate::study) fn last_words(run: &Run) -> Option<String> {
         End::Status(status) => format!("The command ended with exit status {status}"),
         End::Signal(signal) => format!("The command was killed by signal {signal}"),
         End::TimedOut => "The command was ended by pinwise when its time was over".to_owned(),
+        End::NoFigure(why) => format!("The service could not be measured: {why}"),
         End::LeftBehind(who) => format!("The command left {} running", who.join(", ")),
     };
     let words = String::from_utf8_lossy(&run.stderr_tail);
@@ -177,7 +178,7 @@ pub(in crate::study) fn exit_of(end: &End) -> i32 {
     match end {
         End::Status(status) => *status,
         End::Signal(signal) => 128 + signal,
-        End::TimedOut | End::LeftBehind(_) => 128 + 9,
+        End::TimedOut | End::LeftBehind(_) | End::NoFigure(_) => 128 + 9,
     }
 }
 

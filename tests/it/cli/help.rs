@@ -2,9 +2,9 @@
 
 use super::{Stage, WIDTH};
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 15] = [
     "topology", "doctor", "compare", "search", "predict", "run", "aa", "history", "show", "export",
-    "tag", "diff", "prune",
+    "tag", "diff", "prune", "apply", "restore",
 ];
 
 #[test]

@@ -40,7 +40,6 @@ fn placements() {
         "*2",
         "one-core:x",
         "one-core:7",
-        "one-core/bound",
         "one-core/mem=far",
         "one-llc",
         "p-cores",

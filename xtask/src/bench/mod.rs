@@ -6,7 +6,9 @@
 //! again alone.
 
 mod aa;
+mod binding;
 mod build;
+mod discovery;
 mod harness;
 mod history;
 mod kernels;
@@ -18,6 +20,7 @@ mod pairs;
 mod placement;
 mod process;
 mod record;
+mod rules;
 mod sampling;
 mod scale;
 mod search;
@@ -46,13 +49,14 @@ struct Setting {
 type Benchmark = fn(&Setting) -> Result<String>;
 
 /// In the order of the document; each returns its section.
-const BENCHMARKS: [(&str, Benchmark); 19] = [
+const BENCHMARKS: [(&str, Benchmark); 22] = [
     ("method", method::run),
     ("aa", aa::run),
     ("harness", harness::run),
     ("topology", topology::run),
     ("wiring", wiring::run),
     ("placement", placement::run),
+    ("discovery", discovery::run),
     ("search", search::run),
     ("scale", scale::run),
     ("pairs", pairs::run),
@@ -61,6 +65,8 @@ const BENCHMARKS: [(&str, Benchmark); 19] = [
     ("tracing", tracing::run),
     ("sampling", sampling::run),
     ("spin_replay", spin_replay::run),
+    ("binding", binding::run),
+    ("rules", rules::run),
     ("record", record::run),
     ("page", page::run),
     ("history", history::run),

@@ -38,6 +38,8 @@ fn request<'a>(workload: &'a Workload, cpus: &'a CpuSet) -> Request<'a> {
         output: Output::Discard,
         environment_padding: 0,
         count_threads_closely: false,
+        bound: None,
+        offline: None,
     }
 }
 

@@ -40,6 +40,8 @@ fn with_request<T>(line: &str, cpus: &str, use_it: impl FnOnce(&Request<'_>) -> 
         output: Output::Discard,
         environment_padding: 0,
         count_threads_closely: false,
+        bound: None,
+        offline: None,
     })
 }
 

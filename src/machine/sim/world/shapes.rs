@@ -52,6 +52,8 @@ impl Ground {
                 output: Output::Discard,
                 environment_padding: 0,
                 count_threads_closely: false,
+                bound: None,
+                offline: None,
             };
             if let Some(time) = machine.true_cost(&request) {
                 least = least.min(time.ln());

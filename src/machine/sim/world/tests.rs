@@ -30,6 +30,8 @@ fn cost(machine: &SimulatedMachine, cpus: &CpuSet) -> f64 {
         output: Output::Discard,
         environment_padding: 0,
         count_threads_closely: false,
+        bound: None,
+        offline: None,
     };
     machine.true_cost(&request).unwrap()
 }
@@ -150,6 +152,8 @@ fn noise_is_as_asked() {
         output: Output::Discard,
         environment_padding: 0,
         count_threads_closely: false,
+        bound: None,
+        offline: None,
     };
     let run = machine.run(&request).unwrap();
     let truth = machine.true_cost(&request).unwrap();

@@ -109,6 +109,8 @@ fn trace(order: &Value) -> Result<Value, MachineError> {
         output: Kept::Discard,
         environment_padding: 0,
         count_threads_closely: false,
+        bound: None,
+        offline: None,
     };
     let subject = match (&order["command"], order["pid"].as_i64()) {
         (Value::Array(_), _) => Subject::Command(&request),

@@ -1,0 +1,7 @@
+//! Names the interface in the shared library, so that programs find the one
+//! that they were linked with.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libpinwise.so.0");
+}

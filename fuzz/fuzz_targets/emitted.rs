@@ -1,0 +1,65 @@
+//! The words of other tools: lists, masks and places are read or refused, and
+//! any CPUs that could be read are emitted for every tool.
+
+#![no_main]
+
+use std::sync::LazyLock;
+
+use invariants::check_shown;
+use libfuzzer_sys::fuzz_target;
+use pinwise::placement::emit::{Context, Target, Tool, emit};
+use pinwise::placement::{Kind, Placement, Wish, read};
+use pinwise::topology::{CpuSet, Topology};
+
+fuzz_target!(|text: &[u8]| {
+    let Ok(text) = std::str::from_utf8(text) else {
+        return;
+    };
+    let machine = &*MACHINE;
+    if let Err(error) = Target::parse_list(text) {
+        assert!(!error.to_string().is_empty());
+    }
+    let places = [
+        read::omp_places(text, machine),
+        read::kmp_proclist(text),
+        read::slurm_binding(text),
+    ];
+    let lists = [
+        read::taskset_list(text),
+        read::numactl_list(text, &machine.allowed),
+        read::systemd_list(text),
+        read::libvirt_cpuset(text),
+        read::hwloc_location(text, machine),
+        read::gomp_list(text).map(|order| order.into_iter().collect()),
+    ];
+    let sets = places.into_iter().flatten().flatten();
+    for set in sets.chain(lists.into_iter().flatten()).take(20) {
+        check(set, text, machine);
+    }
+});
+
+fn check(set: CpuSet, text: &str, machine: &Topology) {
+    let mut placement = Placement::new(Wish::Cpus(set.clone()));
+    if text.len() % 2 == 0 {
+        placement.kind = Kind::Bound;
+    }
+    let Ok(realised) = placement.realise(machine) else {
+        return;
+    };
+    let context = Context {
+        command: vec![text.to_owned()],
+        threads: None,
+    };
+    for tool in Tool::ALL {
+        let emission = emit(&Target::new(tool), &realised, machine, &context);
+        assert!(!emission.pieces.is_empty());
+        for sentence in emission.cannot.iter().chain(&emission.notes) {
+            check_shown(sentence);
+        }
+    }
+    assert_eq!(read::taskset_list(&set.to_string()).as_ref(), Ok(&set));
+}
+
+static MACHINE: LazyLock<Topology> = LazyLock::new(|| {
+    Topology::from_synthetic("package:2 [numa(memory=1GB)] l3:2 core:4 pu:2").expect("a machine")
+});

@@ -1,0 +1,146 @@
+//! What a stored record says should be applied.
+
+use anyhow::bail;
+
+use crate::record::{
+    BENCH_SCHEMA, Bench, BenchCell, COMPARISON_SCHEMA, Comparison, HostRecord, SEARCH_SCHEMA,
+    SearchAnswer, SearchRecord, VerdictKind,
+};
+use crate::store::Stored;
+
+/// The best arm of a record.
+#[derive(Debug)]
+pub(in crate::cli) struct Answer {
+    /// The record.
+    pub(super) id: String,
+    /// The machine it ran on.
+    pub(super) host: String,
+    /// The shape of that machine.
+    pub(super) shape_hash: String,
+    /// The placement's name.
+    pub(in crate::cli) placement: String,
+    /// The CPUs it stood for there.
+    pub(super) cpus: String,
+    /// The program; empty where a recipe made it, whose folder is gone.
+    pub(in crate::cli) command: Vec<String>,
+    /// Threads, where they were set.
+    pub(super) threads: Option<usize>,
+    /// Why doing nothing is as good; `None` where it is not.
+    pub(super) nothing_to_apply: Option<String>,
+}
+
+/// Reads the answer off a record.
+pub(super) fn of_record(stored: &Stored) -> anyhow::Result<Answer> {
+    if stored.is_of(COMPARISON_SCHEMA) {
+        of_comparison(&stored.comparison()?)
+    } else if stored.is_of(SEARCH_SCHEMA) {
+        of_search(&stored.kept(SEARCH_SCHEMA)?)
+    } else if stored.is_of(BENCH_SCHEMA) {
+        of_bench(&stored.kept(BENCH_SCHEMA)?)
+    } else {
+        bail!(
+            "record {} ({}) has no best placement: comparisons, searches and benches have one",
+            stored.entry.id,
+            stored.entry.schema
+        );
+    }
+}
+
+fn answer(id: &str, host: &HostRecord) -> Answer {
+    Answer {
+        id: id.to_owned(),
+        host: host.name(),
+        shape_hash: host.shape_hash.clone(),
+        placement: "os-default".to_owned(),
+        cpus: host.allowed.clone(),
+        command: Vec::new(),
+        threads: None,
+        nothing_to_apply: None,
+    }
+}
+
+fn undecided(id: &str, sentence: &str) -> anyhow::Error {
+    anyhow::anyhow!(
+        "record {id} has no best arm ({}); measure longer, or choose with --place",
+        sentence.trim_end_matches('.')
+    )
+}
+
+/// The arm of the verdict; of one that says nothing matters, the baseline.
+pub(in crate::cli) fn of_comparison(record: &Comparison) -> anyhow::Result<Answer> {
+    let kind = record.verdict.kind;
+    let is_idle = matches!(kind, VerdictKind::Same | VerdictKind::LeaveAlone);
+    let best = match &record.best {
+        Some(best) if kind == VerdictKind::Best => best,
+        _ if is_idle && record.stopped.is_some() => &record.baseline,
+        _ => return Err(undecided(&record.id, &record.verdict.sentence)),
+    };
+    let Some(arm) = record.arms.iter().find(|arm| arm.name == *best) else {
+        bail!(
+            "record {} names an arm that it does not have: {best}",
+            record.id
+        );
+    };
+    let is_recipe = arm.workload.recipe.is_some();
+    Ok(Answer {
+        placement: arm.placement.name.clone(),
+        cpus: arm.cpus.clone(),
+        command: if is_recipe {
+            Vec::new()
+        } else {
+            arm.command.clone()
+        },
+        nothing_to_apply: is_idle.then(|| record.verdict.sentence.clone()),
+        ..answer(&record.id, &record.host)
+    })
+}
+
+fn of_search(record: &SearchRecord) -> anyhow::Result<Answer> {
+    let kind = record.verdict.kind;
+    let is_idle = matches!(kind, SearchAnswer::LeaveAlone | SearchAnswer::DoesNotMatter);
+    let best = match (&record.best, kind) {
+        _ if is_idle => record.arms.first(),
+        (Some(best), SearchAnswer::Best) => record.arms.iter().find(|arm| arm.name == *best),
+        _ => None,
+    };
+    let Some(arm) = best else {
+        return Err(undecided(&record.id, &record.verdict.sentence));
+    };
+    let threads = arm.threads.map(|n| n.to_string());
+    let filled = record.command.iter().map(|word| match &threads {
+        Some(threads) => word.replace("{threads}", threads),
+        None => word.clone(),
+    });
+    Ok(Answer {
+        placement: arm.placement.clone(),
+        cpus: arm.cpus.clone(),
+        command: filled.collect(),
+        threads: arm.threads,
+        nothing_to_apply: is_idle.then(|| record.verdict.sentence.clone()),
+        ..answer(&record.id, &record.host)
+    })
+}
+
+/// The fastest cell, where all of the bench is about one kernel and question.
+fn of_bench(record: &Bench) -> anyhow::Result<Answer> {
+    let [kernel] = &record.kernels[..] else {
+        bail!(
+            "record {} is a bench of {} comparisons, each with a best arm of its own: apply one of \
+             them (pinwise history lists them)",
+            record.id,
+            record.kernels.len()
+        );
+    };
+    let speed = |cell: &&BenchCell| cell.speed_up.map_or(1.0, |speed_up| speed_up.value);
+    let usable = kernel.cells.iter().filter(|cell| cell.invalid.is_none());
+    let Some(cell) = usable.max_by(|a, b| speed(a).total_cmp(&speed(b))) else {
+        return Err(undecided(&record.id, "no cell could be measured"));
+    };
+    Ok(Answer {
+        placement: cell.placement.clone(),
+        cpus: cell.cpus.clone(),
+        command: vec!["pinwise".into(), "kernel".into(), kernel.kernel.clone()],
+        threads: Some(cell.threads),
+        ..answer(&record.id, &record.host)
+    })
+}

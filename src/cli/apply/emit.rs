@@ -1,0 +1,140 @@
+//! `apply --as`: an answer in the words of other tools.
+
+use anyhow::{Context as _, bail};
+use serde_json::json;
+
+use super::super::args::{ApplyArgs, Global};
+use super::super::history::needed_store;
+use super::super::terminal::Terminal;
+use super::super::{Exit, open_machine};
+use super::answer::{Answer, of_record};
+use crate::placement::emit::{Context, Emission, Piece, Target, Tool, emit};
+use crate::placement::{Placement, Realised};
+use crate::report;
+use crate::topology::Topology;
+
+pub(super) fn apply(
+    global: &Global,
+    args: &ApplyArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    let targets = targets("--as", args.target.as_deref())?;
+    if args.threads == Some(0) {
+        bail!("--threads 0: a program has 1 thread or more");
+    }
+    if args.lasts.is_some() {
+        bail!("--for goes with --pid, --unit or --cgroup: --as changes nothing");
+    }
+    let mut machine = open_machine(global, 0, false)?;
+    let (topology, _) = machine.topology()?;
+    let (placement, mut context, record) = match (&args.place, &args.record) {
+        (Some(place), _) => {
+            let placement: Placement = place.parse().context("--place")?;
+            (placement, Context::default(), None)
+        }
+        (None, Some(id)) => {
+            let answer = of_record(&needed_store(global)?.load(id)?)?;
+            let context = Context {
+                command: answer.command.clone(),
+                threads: answer.threads,
+            };
+            (answer.placement.parse()?, context, Some(answer))
+        }
+        (None, None) => bail!("apply needs a record, or a placement with --place"),
+    };
+    if !args.argv.is_empty() {
+        context.command.clone_from(&args.argv);
+    }
+    context.threads = args.threads.or(context.threads);
+    let whose = if record.is_some() {
+        "RECORD"
+    } else {
+        "--place"
+    };
+    let realised = placement.realise(&topology).context(whose)?;
+    if let Some(answer) = &record {
+        tell(answer, &realised, &topology, terminal);
+    }
+    let emissions: Vec<Emission> = targets
+        .iter()
+        .map(|target| emit(target, &realised, &topology, &context))
+        .collect();
+    print(&realised, &emissions, terminal)?;
+    Ok(Exit::Done)
+}
+
+/// The tools that an option names.
+pub(in crate::cli) fn targets(option: &str, text: Option<&str>) -> anyhow::Result<Vec<Target>> {
+    let Some(text) = text else {
+        let names: Vec<&str> = Tool::ALL.iter().map(|tool| tool.name()).collect();
+        bail!(
+            "{option} TOOL is missing: {} or all (or --pid, --unit, --cgroup for what runs \
+             already)",
+            names.join(", ")
+        );
+    };
+    Target::parse_list(text).with_context(|| option.to_owned())
+}
+
+/// What should be known of an answer before it is applied here.
+fn tell(answer: &Answer, realised: &Realised, topology: &Topology, terminal: &Terminal) {
+    if answer.shape_hash != format!("{:016x}", topology.shape_hash()) {
+        terminal.warn(&format!(
+            "record {} is of another machine ({}), of another shape: measure here before you rely \
+             on it",
+            answer.id, answer.host
+        ));
+    } else if answer.cpus != realised.cpus.to_string() {
+        terminal.warn(&format!(
+            "record {} ran on CPUs {}; here {} stands for {}",
+            answer.id, answer.cpus, answer.placement, realised.cpus
+        ));
+    }
+    if let Some(why) = &answer.nothing_to_apply {
+        terminal.note(&format!("Nothing needs applying: {why}"));
+    }
+}
+
+/// Prints what the tools need.
+pub(in crate::cli) fn print(
+    realised: &Realised,
+    emissions: &[Emission],
+    terminal: &Terminal,
+) -> anyhow::Result<()> {
+    if terminal.is_json() {
+        let tools: Vec<serde_json::Value> = emissions.iter().map(as_json).collect();
+        return terminal.print_json(&json!({
+            "placement": realised.placement.to_string(),
+            "cpus": realised.cpus.to_string(),
+            "order": realised.order,
+            "mask": realised.cpus.to_mask(),
+            "memory": realised.memory.as_ref().map(|memory| memory.policy.name()),
+            "memory_nodes": realised.memory.as_ref().map(|memory| &memory.nodes),
+            "tools": tools,
+        }));
+    }
+    let texts: Vec<String> = emissions
+        .iter()
+        .map(|emission| report::emission(emission, terminal.palette()))
+        .collect();
+    terminal.print(&texts.join("\n"))
+}
+
+fn as_json(emission: &Emission) -> serde_json::Value {
+    let pieces: Vec<serde_json::Value> = emission
+        .pieces
+        .iter()
+        .map(|piece| match piece {
+            Piece::Command(line) => json!({ "command": line }),
+            Piece::Variable { name, value } => json!({ "variable": name, "value": value }),
+            Piece::File { path, text } => json!({ "file": path, "text": text }),
+        })
+        .collect();
+    json!({
+        "tool": emission.tool.name(),
+        "pieces": pieces,
+        "cannot": emission.cannot,
+        "notes": emission.notes,
+        "verify": emission.verify,
+    })
+}

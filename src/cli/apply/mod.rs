@@ -1,0 +1,25 @@
+//! `apply`: an answer printed for other tools, or applied to what runs.
+
+mod answer;
+mod emit;
+mod live;
+
+pub(super) use answer::of_comparison;
+pub(super) use emit::{print, targets};
+pub(super) use live::target;
+
+use super::Exit;
+use super::args::{ApplyArgs, Global};
+use super::terminal::Terminal;
+
+pub(super) fn apply(
+    global: &Global,
+    args: &ApplyArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    let is_live = args.pid.is_some() || args.unit.is_some() || args.cgroup.is_some();
+    if is_live {
+        return live::apply(global, args, terminal);
+    }
+    emit::apply(global, args, terminal)
+}

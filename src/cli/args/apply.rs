@@ -1,0 +1,192 @@
+//! Applying an answer: `apply`, `rules`, `restore`, and what `compare` takes
+//! for services that run already and for smaller machines.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use super::super::values::{parse_duration, parse_share};
+
+/// `pinwise apply`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pinwise apply --place one-per-core --as taskset -- ./prog
+  pinwise apply --place one-core/mem=bind --as systemd:redis.service
+  pinwise apply last --as all
+  pinwise apply --pid 4711 --place one-per-core --for 10m
+
+With --as it prints what another tool needs for the same placement, what that
+tool cannot express and a command that verifies; nothing is changed. With --pid,
+--unit or --cgroup it places the threads of what runs already, and gives them
+their old CPUs again in the end, however it ends.")]
+pub struct ApplyArgs {
+    /// A stored record whose best arm is applied: its id, a unique beginning
+    /// of it, or last
+    #[arg(value_name = "RECORD", conflicts_with = "place")]
+    pub record: Option<String>,
+    /// Where the threads shall run
+    #[arg(long, value_name = "PLACEMENT")]
+    pub place: Option<String>,
+    /// Print it for this tool; several with commas, or all
+    #[arg(long = "as", value_name = "TOOL", help_heading = "Print it for a tool")]
+    pub target: Option<String>,
+    /// Threads that the program starts, where the tool must be told
+    #[arg(long, value_name = "N", help_heading = "Print it for a tool")]
+    pub threads: Option<usize>,
+    /// A process that runs
+    #[arg(long, value_name = "PID", conflicts_with_all = ["unit", "cgroup", "target", "argv"], help_heading = "Place what runs already")]
+    pub pid: Option<i32>,
+    /// A systemd unit that runs
+    #[arg(long, value_name = "UNIT", conflicts_with_all = ["cgroup", "target", "argv"], help_heading = "Place what runs already")]
+    pub unit: Option<String>,
+    /// A cgroup, by its path below the cgroup mount
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["target", "argv"], help_heading = "Place what runs already")]
+    pub cgroup: Option<String>,
+    /// How long [default: until interrupted or the process ends]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration, help_heading = "Place what runs already")]
+    pub lasts: Option<Duration>,
+    /// The program that the printed lines are about [default: the record's,
+    /// else COMMAND]
+    #[arg(last = true, value_name = "COMMAND", help_heading = None::<&'static str>)]
+    pub argv: Vec<String>,
+}
+
+/// `pinwise rules`
+#[derive(Debug, Args)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub struct RulesArgs {
+    /// What to do with the rules.
+    #[command(subcommand)]
+    pub action: RulesAction,
+}
+
+/// What to do with a file of rules.
+#[derive(Debug, Subcommand)]
+pub enum RulesAction {
+    /// Check a file of rules, and show whom they would concern now
+    #[command(after_help = "Examples:
+  pinwise rules check rules.toml
+  pinwise rules check rules.toml --format json
+
+Nothing is changed. A mistake is told with its line and column, exit status 2.
+docs/rules.md says what may stand in the file.")]
+    Check(RulesCheckArgs),
+    /// Keep processes where the rules say, until interrupted
+    #[command(after_help = "Examples:
+  pinwise rules run --dry-run --once rules.toml
+  pinwise rules run rules.toml
+  pinwise rules run --log changes.jsonl rules.toml
+
+Processes that are there are placed at once, new ones when they begin a program.
+Nobody is touched whose CPUs somebody else set. SIGHUP reads the file again.
+When it ends, by SIGKILL too, everybody gets back what it had. In return the
+rules cost next to nothing: the kernel tells of new programs, and where it may
+not (without CAP_NET_ADMIN) /proc is polled.")]
+    Run(RulesRunArgs),
+    /// Print a systemd unit that runs the rules
+    #[command(after_help = "Examples:
+  pinwise rules unit rules.toml > pinwise-rules.service
+
+To install it: copy it to /etc/systemd/system, then systemctl daemon-reload and
+systemctl enable --now pinwise-rules. systemctl reload reads the rules again.")]
+    Unit(RulesCheckArgs),
+}
+
+/// `pinwise rules check` and `unit`
+#[derive(Debug, Args)]
+pub struct RulesCheckArgs {
+    /// The rules (TOML)
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// `pinwise rules run`
+#[derive(Debug, Args)]
+pub struct RulesRunArgs {
+    /// The rules (TOML)
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Change nothing; say what would be changed
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Append a line of JSON for every change
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// Look for new processes this often where the kernel does not tell
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "100ms")]
+    pub poll: Duration,
+    /// Poll even where the kernel would tell
+    #[arg(long, hide = true)]
+    pub poll_only: bool,
+    /// Look so once and leave; what was placed stays so
+    #[arg(long)]
+    pub once: bool,
+    /// Where it is written down who was changed
+    /// [default: /run/pinwise/rules, or pinwise/rules in `XDG_RUNTIME_DIR`]
+    #[arg(long, value_name = "FILE")]
+    pub state: Option<PathBuf>,
+}
+
+/// `pinwise restore`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pinwise restore --dry-run
+  pinwise restore
+
+pinwise writes down every value of the system before it changes it, and puts it
+back whatever happens. This finishes what even the guardian could not, such as
+after a power cut. A value that somebody else changed since is left alone.")]
+pub struct RestoreArgs {
+    /// Say what would be put back, and leave it
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// What `compare` takes for a service that runs already.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "A service that runs already")]
+pub struct LiveArgs {
+    /// The service's process: its threads are placed, in turns, while it runs
+    #[arg(long, value_name = "PID", conflicts_with_all = ["unit", "cgroup", "commands", "recipe", "kernel", "line", "argv"])]
+    pub pid: Option<i32>,
+    /// The service's systemd unit
+    #[arg(long, value_name = "UNIT", conflicts_with_all = ["cgroup", "commands", "recipe", "kernel", "line", "argv"])]
+    pub unit: Option<String>,
+    /// The service's cgroup, by its path below the cgroup mount
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["commands", "recipe", "kernel", "line", "argv"])]
+    pub cgroup: Option<String>,
+    /// A command that prints the service's figure, read by --metric
+    #[arg(long, value_name = "COMMAND", conflicts_with = "metric_url")]
+    pub metric_command: Option<String>,
+    /// A page that tells the service's figure, such as Prometheus' text
+    #[arg(long, value_name = "URL")]
+    pub metric_url: Option<String>,
+    /// How long each placement is measured at a time; a metric command that
+    /// takes half of it or more measures for itself, for as long as it takes
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "2s")]
+    pub sample: Duration,
+    /// How long the service settles after a change; with /bound placements of
+    /// a command: how long its new threads are bound [default: 500ms; to the
+    /// end]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub settle: Option<Duration>,
+    /// Roll a placement back at once, and leave it out, where its figure is worse
+    /// than the baseline's running median by more than this share
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    pub abort_if_worse: Option<f64>,
+}
+
+/// What `compare` takes for smaller machines.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "A smaller machine")]
+pub struct WhatIfArgs {
+    /// Compare with a smaller machine: smt-off, cpus=N, one-node, one-package;
+    /// by masks, unless --real is given
+    #[arg(long = "what-if", value_name = "MACHINE")]
+    pub machines: Vec<String>,
+    /// Really switch CPUs off meanwhile, for everybody on this host; they come
+    /// back however pinwise ends
+    #[arg(long, requires = "machines")]
+    pub real: bool,
+}

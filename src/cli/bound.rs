@@ -1,0 +1,50 @@
+//! What commands with bound placements have in common: the variables that tell
+//! runtimes how many CPUs they have, and the words for what became of threads.
+
+use super::terminal::Terminal;
+use crate::machine::{Binding, Coverage};
+use crate::study::compare::coverage_record;
+use crate::workload::{Workload, missing_thread_variables};
+
+/// The variables that a program needs whose threads are bound: those that
+/// neither the user nor this process's environment sets.
+pub(super) fn variables(binding: &Binding, own: &[(String, String)]) -> Vec<(String, String)> {
+    #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
+    let is_inherited = |name: &str| std::env::var_os(name).is_some();
+    let is_own = |name: &str| own.iter().any(|(other, _)| other == name);
+    missing_thread_variables(binding.order.len(), |name| {
+        is_inherited(name) || is_own(name)
+    })
+}
+
+/// The same workload for a bound placement.
+pub(super) fn workload(of: &Workload, binding: Option<&Binding>) -> Workload {
+    let mut workload = of.clone();
+    if let Some(binding) = binding {
+        let missing = variables(binding, &workload.environment);
+        workload.environment.extend(missing);
+    }
+    workload
+}
+
+/// Says which variables are set, once for all.
+pub(super) fn tell_variables(variables: &[(String, String)], terminal: &Terminal) {
+    if variables.is_empty() {
+        return;
+    }
+    let names: Vec<&str> = variables.iter().map(|(name, _)| name.as_str()).collect();
+    terminal.note(&format!(
+        "A program counts one CPU where its first thread is bound, so that it is told how many there are by {} (a variable that you set stays).",
+        names.join(", ")
+    ));
+}
+
+/// Says how much ran where it was asked to.
+pub(super) fn tell_coverage(coverage: &Coverage, terminal: &Terminal) {
+    let record = coverage_record(coverage);
+    let sentence = format!("{} {}", record.sentence(), record.advice());
+    match record.moved_threads {
+        0 => terminal.note(sentence.trim_end()),
+        _ => terminal.warn(&sentence),
+    }
+}

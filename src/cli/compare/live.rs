@@ -1,0 +1,256 @@
+//! `compare --pid`: placements rotated on a service while it runs.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use super::super::apply::target;
+use super::super::args::{CompareArgs, Global};
+use super::super::terminal::Terminal;
+use super::super::{Exit, export, live_host, plan, restore};
+use super::{carried_out, exit_of, finish, gates, interrupted};
+use crate::machine::linux::live::{Limit, LiveMachine, LiveOrder, Service, Source, Target, Url};
+use crate::machine::linux::own_setting;
+use crate::machine::{Binding, Machine, MachineError};
+use crate::record::Comparison;
+use crate::report::visible;
+use crate::study::compare::{ArmPlan, Plan};
+use crate::study::live::{Told, service_record, tell};
+use crate::topology::{CpuSet, Topology};
+use crate::workload::{Command, Metric, Workload};
+
+/// Time that does not count after a change of placement.
+const SETTLE: Duration = Duration::from_millis(500);
+/// A metric command that is not told otherwise may take this long.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Others write it, this finds it.
+const ROLLED_BACK: &str = "rolled back at once";
+
+pub(super) fn compare(
+    global: &Global,
+    args: &CompareArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    let metric = metric(args)?;
+    export::check_writable(&args.experiment.results)?;
+    restore::offer(terminal);
+    let (pins, sweeper, mut host) = live_host(global, "compare --pid")?;
+    let live = &args.live;
+    let target = target(
+        live.pid,
+        live.unit.as_deref(),
+        live.cgroup.as_deref(),
+        &mut host,
+    )?;
+    let service = Service::new(target.clone(), pins, sweeper)?;
+    let (own, warnings) = host.topology()?;
+    let topology = service.topology(&own)?;
+    let mut plan = planned(args, &metric, &target, &topology, terminal)?;
+    let source = source(args, &plan, &own, terminal)?;
+    if let Some(record) = &mut plan.service {
+        record.metric_source = Some(source.name());
+    }
+    let self_placed = service.self_placed();
+    let order = LiveOrder {
+        source,
+        metric,
+        sample: live.sample,
+        settle: live.settle.unwrap_or(SETTLE),
+        limit: None,
+    };
+    let mut machine = LiveMachine::new(host, service, topology, warnings, order);
+    let first = match machine.try_figure() {
+        Err(MachineError::Interrupted) => return Ok(interrupted(terminal)),
+        figure => figure?.map_err(|why| anyhow::anyhow!("{}", hinted(&why, args)))?,
+    };
+    if let Some(share) = live.abort_if_worse {
+        let baseline = &plan.arms[plan.baseline];
+        let is_as_now = baseline.is_default;
+        machine.limit(
+            Limit {
+                share,
+                cpus: baseline.place.cpus.clone(),
+                order: baseline.binding.as_ref().map(|bound| bound.order.clone()),
+                name: baseline.name.clone(),
+            },
+            is_as_now.then(|| plan.metric.cost(first)),
+        );
+    }
+    let knob = target.first_process().and_then(own_setting);
+    let (mut record, watch) = carried_out(global, &plan, &mut machine, terminal)?;
+    let mut notes = machine.notes().to_vec();
+    if self_placed > 0 {
+        notes.push(format!(
+            "{self_placed} threads of {} had CPUs of their own before: the program places them itself, or somebody did",
+            target.name()
+        ));
+    }
+    let told = Told {
+        option: target.option(),
+        notes,
+        knob,
+        aborted: machine.aborted(),
+        has_ended: !machine.is_there(),
+    };
+    give_back(machine, terminal);
+    tell(&mut record, &told);
+    let is_stored = watch.close(&record);
+    finish(&record, &args.experiment.results, terminal)?;
+    Ok(match exit(&record, &told) {
+        Exit::Done if !is_stored => Exit::Error,
+        Exit::Done => gates(&record, args, terminal),
+        other => other,
+    })
+}
+
+/// Every thread gets what it had before.
+fn give_back(mut machine: LiveMachine, terminal: &Terminal) {
+    let returned = machine.give_back();
+    if returned.left > 0 {
+        terminal.warn(&format!(
+            "threads left as somebody else set them: {}",
+            returned.left
+        ));
+    }
+}
+
+/// A limit that the user set is a gate; anything else that failed is an error.
+fn exit(record: &Comparison, told: &Told) -> Exit {
+    let is_rolled_back = |why: &String| why.starts_with(ROLLED_BACK);
+    let mut invalid = record.arms.iter().filter_map(|arm| arm.invalid.as_ref());
+    match exit_of(record) {
+        Exit::Error if !told.has_ended && told.aborted > 0 && invalid.all(is_rolled_back) => {
+            Exit::GateFailed
+        }
+        other => other,
+    }
+}
+
+/// The figure: of the service's own.
+fn metric(args: &CompareArgs) -> anyhow::Result<Metric> {
+    let live = &args.live;
+    if live.metric_command.is_none() && live.metric_url.is_none() {
+        bail!("a service is judged by its own figure: --metric-command or --metric-url tells it");
+    }
+    let Some(text) = &args.metric else {
+        bail!(
+            "--metric says which figure is read, such as 'regex:([\\d.]+) req/s higher' or 'prometheus:rate(requests_total) higher'"
+        );
+    };
+    let metric: Metric = text.parse().context("--metric")?;
+    if !metric.needs_output() {
+        bail!(
+            "--metric {metric}: a service that goes on has no {metric} of its own; use regex:…, json:… or prometheus:…"
+        );
+    }
+    if let Some(url) = &live.metric_url {
+        url.parse::<Url>().context("--metric-url")?;
+    }
+    if args.trace {
+        bail!("--trace: a service is traced by pinwise trace --pid");
+    }
+    if args.experiment.workload.output != "discard" {
+        bail!("--output: a service that runs already keeps its output");
+    }
+    Ok(metric)
+}
+
+fn planned(
+    args: &CompareArgs,
+    metric: &Metric,
+    target: &Target,
+    topology: &Topology,
+    terminal: &Terminal,
+) -> anyhow::Result<Plan> {
+    let mut record = service_record(target.facts());
+    let command = Command::from_argv(record.command.clone())?;
+    let options = &args.experiment.workload;
+    // Environment, input and time-out are the metric command's.
+    let of_service = plan::workload(&command, options)?;
+    let workload = Workload {
+        prepare: of_service.prepare,
+        cleanup: of_service.cleanup,
+        ..Workload::new(command)
+    };
+    let places = plan::live_places(&args.places, topology, terminal)?;
+    let mut arms: Vec<ArmPlan> = places
+        .into_iter()
+        .map(|(place, same_as)| ArmPlan {
+            name: place.placement.to_string(),
+            workload: workload.clone(),
+            is_default: place.cpus == topology.allowed && Binding::of(&place, None).is_none(),
+            binding: Binding::of(&place, None),
+            offline: None,
+            place,
+            same_as,
+        })
+        .collect();
+    let seed = plan::seed(&args.experiment.effort);
+    plan::make_unique(&mut arms);
+    let baseline = plan::baseline(args, &arms)?;
+    if args.placebo {
+        arms.push(plan::placebo(&arms[baseline]));
+        plan::make_unique(&mut arms);
+    }
+    let (id, started) = plan::name_and_time();
+    record.sample_s = Some(args.live.sample.as_secs_f64());
+    record.settle_s = Some(args.live.settle.unwrap_or(SETTLE).as_secs_f64());
+    let plan = Plan {
+        id,
+        started,
+        placebo: args.placebo.then(|| arms.len() - 1),
+        arms,
+        baseline,
+        metric: metric.clone(),
+        tuning: plan::tuning(&args.experiment.effort),
+        seed,
+        output: crate::machine::Output::Keep,
+        tags: args.experiment.results.tags.clone(),
+        service: Some(record),
+        ..Plan::default()
+    };
+    plan.check()?;
+    Ok(plan)
+}
+
+/// What tells the figure. A command runs on the CPUs that no placement takes,
+/// or where there are none on all: for every arm on the same, so that it is
+/// not what makes the difference.
+fn source(
+    args: &CompareArgs,
+    plan: &Plan,
+    own: &Topology,
+    terminal: &Terminal,
+) -> anyhow::Result<Source> {
+    if let Some(url) = &args.live.metric_url {
+        return Ok(Source::Page(url.parse().context("--metric-url")?));
+    }
+    let line = args.live.metric_command.as_deref().unwrap_or_default();
+    let options = &args.experiment.workload;
+    let command = plan::parse_line(line, options).context("--metric-command")?;
+    plan::warn_of_shell_characters(&command, options, terminal);
+    let taken = plan.arms.iter().filter(|arm| !arm.is_default);
+    let taken = taken.fold(CpuSet::new(), |all, arm| all.union(&arm.place.cpus));
+    let free = own.allowed.difference(&taken);
+    let workload = plan::workload(&command, options)?;
+    let workload = Workload {
+        prepare: None,
+        cleanup: None,
+        timeout: workload.timeout.or(Some(args.live.sample + PATIENCE)),
+        ..workload
+    };
+    let cpus = match free.is_empty() {
+        true => own.allowed.clone(),
+        false => free,
+    };
+    Ok(Source::Command(Box::new(workload), cpus))
+}
+
+/// What to do about a figure that cannot be read.
+fn hinted(why: &str, args: &CompareArgs) -> String {
+    let hint = match &args.live.metric_command {
+        Some(_) => "run the command by hand; --shell passes it to a shell",
+        None => "look at the page: curl -s URL",
+    };
+    format!("{} ({hint})", visible(why))
+}

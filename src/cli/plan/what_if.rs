@@ -1,0 +1,200 @@
+//! `--what-if`: smaller machines as arms, by masks or really.
+
+use anyhow::{Context, bail};
+
+use crate::cli::args::WhatIfArgs;
+use crate::machine::linux::{Ledger, LedgerOptions, discover};
+use crate::placement::{Placement, Realised, Wish};
+use crate::record::{Finding, Severity};
+use crate::topology::{CpuSet, Level, Topology};
+
+/// A smaller machine.
+pub(super) struct Smaller {
+    /// As on the command line; with `(real)` where CPUs are switched off.
+    pub(super) name: String,
+    /// Its CPUs.
+    pub(super) place: Realised,
+    /// CPUs that are switched off meanwhile.
+    pub(super) offline: Option<CpuSet>,
+}
+
+/// The smaller machines asked for.
+pub(super) fn smaller(args: &WhatIfArgs, topology: &Topology) -> anyhow::Result<Vec<Smaller>> {
+    let mut found: Vec<Smaller> = Vec::new();
+    for text in &args.machines {
+        let about = || format!("--what-if {text}");
+        let placement = placement(text).with_context(about)?;
+        let place = placement.realise(topology).with_context(about)?;
+        if place.cpus == topology.allowed {
+            bail!(
+                "--what-if {text}: this machine is no larger than that (CPUs {})",
+                topology.allowed
+            );
+        }
+        if let Some(twin) = found.iter().find(|other| other.place.cpus == place.cpus) {
+            bail!("--what-if {text}: the same CPUs as {}", twin.name);
+        }
+        found.push(Smaller {
+            name: match args.real {
+                true => format!("{text} (real)"),
+                false => text.clone(),
+            },
+            offline: args.real.then(|| topology.online.difference(&place.cpus)),
+            place,
+        });
+    }
+    Ok(found)
+}
+
+fn placement(text: &str) -> anyhow::Result<Placement> {
+    if let Some(number) = text.strip_prefix("cpus=") {
+        let count = number.parse().ok().filter(|&count: &usize| count > 0);
+        let count = count.with_context(|| format!("'{number}' is no number of CPUs"))?;
+        return Ok(Placement::times(Wish::Spread, count));
+    }
+    Ok(Placement::new(match text {
+        "smt-off" => Wish::OnePerCore,
+        "one-node" => Wish::One(Level::Numa, 0),
+        "one-package" => Wish::One(Level::Package, 0),
+        _ => bail!("no such machine; there are smt-off, cpus=N, one-node, one-package"),
+    }))
+}
+
+/// What is to be known of such arms, with what they were.
+pub(super) fn caution(smaller: &[Smaller], topology: &Topology) -> Option<Finding> {
+    let first = smaller.first()?;
+    let is_real = first.offline.is_some();
+    let mut finding = if is_real {
+        Finding::new(
+            "what-if",
+            Severity::Note,
+            "CPUs were switched off for the whole host during each run of a smaller machine, and on again after it.",
+            "",
+        )
+    } else {
+        Finding::new(
+            "what-if",
+            Severity::Note,
+            "The smaller machines were masks: /proc/cpuinfo and sysfs still show every CPU, and the CPUs left out still run others' threads.",
+            "A program that counts CPUs by /proc or sysfs starts threads for all of them; --real (root) switches CPUs off.",
+        )
+    };
+    for each in smaller {
+        let off = match &each.offline {
+            Some(off) => off.clone(),
+            None => topology.allowed.difference(&each.place.cpus),
+        };
+        let key = if is_real { "offline" } else { "left out" };
+        finding = finding.with(&format!("{}, CPUs {key}", each.name), off.to_string());
+    }
+    Some(finding)
+}
+
+/// The ledger for `--real`, opened before the machine is; `None` where nothing
+/// is switched. Whatever stands in the way is told before anything runs.
+pub(in crate::cli) fn ledger(
+    args: &WhatIfArgs,
+    machine: &str,
+    is_traced: bool,
+) -> anyhow::Result<Option<Ledger>> {
+    if !args.real {
+        return Ok(None);
+    }
+    if machine != "local" {
+        bail!("--real switches CPUs of this host: leave it away with --machine {machine}");
+    }
+    if is_traced {
+        bail!("--real: its runs are not traced; leave --trace away");
+    }
+    let (topology, _) = discover()?;
+    if topology.allowed != topology.online {
+        bail!(
+            "--real: this process may use only CPUs {} of {}: run it where all are allowed, or leave --real away",
+            topology.allowed,
+            topology.online
+        );
+    }
+    let options = LedgerOptions {
+        is_for_host: true,
+        fault: fault()?,
+        ..LedgerOptions::default()
+    };
+    let machines = smaller(args, &topology)?;
+    let ledger = Ledger::open(options).context("--real")?;
+    for machine in machines {
+        let offline = machine.offline.unwrap_or_default();
+        ledger.check_switch_off(&offline).with_context(|| {
+            format!(
+                "--real, {} (it needs root, and a host or container that lets CPUs be switched)",
+                machine.name
+            )
+        })?;
+    }
+    Ok(Some(ledger))
+}
+
+/// Where a test wants pinwise to be ended.
+#[cfg(debug_assertions)]
+#[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
+fn fault() -> anyhow::Result<Option<crate::machine::linux::Fault>> {
+    let text = std::env::var("PINWISE_FAULT").ok();
+    let parsed = text.map(|text| text.parse().map_err(anyhow::Error::msg));
+    parsed.transpose().context("PINWISE_FAULT")
+}
+
+#[cfg(not(debug_assertions))]
+fn fault() -> anyhow::Result<Option<crate::machine::linux::Fault>> {
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(machines: &[&str], real: bool) -> WhatIfArgs {
+        WhatIfArgs {
+            machines: machines.iter().map(|&name| name.to_owned()).collect(),
+            real,
+        }
+    }
+
+    #[track_caller]
+    fn check(machine: &str, cpus: &str, off: &str) {
+        let topology = Topology::from_synthetic("package:2 core:2 pu:2").unwrap();
+        let found = smaller(&args(&[machine], true), &topology).unwrap();
+        assert_eq!(found[0].place.cpus.to_string(), cpus);
+        assert_eq!(found[0].offline.as_ref().unwrap().to_string(), off);
+        let masks = smaller(&args(&[machine], false), &topology).unwrap();
+        assert_eq!(
+            (masks[0].name.as_str(), &masks[0].offline),
+            (machine, &None)
+        );
+    }
+
+    #[test]
+    fn smaller_machines_and_what_they_lack() {
+        check("smt-off", "0,2,4,6", "1,3,5,7");
+        check("cpus=2", "0,4", "1-3,5-7");
+        check("one-package", "0-3", "4-7");
+    }
+
+    #[test]
+    fn machines_that_are_none() {
+        let topology = Topology::from_synthetic("package:1 core:4 pu:1").unwrap();
+        let refused = |machines: &[&str]| {
+            let refused = smaller(&args(machines, false), &topology);
+            format!("{:#}", refused.err().unwrap())
+        };
+        for (machine, words) in [
+            ("smt-off", "no larger"),
+            ("cpus=4", "no larger"),
+            ("cpus=0", "no number of CPUs"),
+            ("cpus=9", "9 CPUs"),
+            ("two-nodes", "smt-off, cpus=N"),
+        ] {
+            let told = refused(&[machine]);
+            assert!(told.contains(words) && told.contains(machine), "{told}");
+        }
+        assert!(refused(&["cpus=2", "cpus=2"]).contains("the same CPUs as cpus=2"));
+    }
+}

@@ -1,0 +1,215 @@
+//! `rules`: processes kept where a file says.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+use super::args::{Global, RulesAction, RulesArgs, RulesCheckArgs, RulesRunArgs};
+use super::terminal::Terminal;
+use super::{Exit, own_program, restore};
+use crate::machine::linux::{
+    self, LinuxProcesses, ProcessWatch, RulesJournal, may_set_any_nice, own_user_is_root, user_id,
+};
+use crate::record::RuleChange;
+use crate::report;
+use crate::study::rules::{Keeper, Plan, Told, keep, survey};
+
+pub(super) fn rules(
+    global: &Global,
+    args: &RulesArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    if global.machine != "local" {
+        bail!("rules are about processes that run; they need --machine local");
+    }
+    match &args.action {
+        RulesAction::Check(args) => check(args, terminal),
+        RulesAction::Run(args) => run(args, terminal),
+        RulesAction::Unit(args) => unit(args, terminal),
+    }
+}
+
+/// Reads the rules; a mistake is told as `FILE:LINE:COLUMN: what`.
+fn load(file: &Path) -> anyhow::Result<Plan> {
+    #[expect(clippy::disallowed_methods, reason = "a file that the user names")]
+    let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| anyhow::anyhow!("{}: the rules are not UTF-8", file.display()))?;
+    let (topology, _) = linux::discover()?;
+    Plan::read(&text, &topology, user_id)
+        .map_err(|error| anyhow::anyhow!("{}:{error}", file.display()))
+}
+
+fn warn(plan: &Plan, file: &Path, terminal: &Terminal) {
+    for warning in &plan.rules.warnings {
+        terminal.warn(&format!("{}:{warning}", file.display()));
+    }
+}
+
+fn check(args: &RulesCheckArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+    let plan = load(&args.file)?;
+    warn(&plan, &args.file, terminal);
+    let file = args.file.display().to_string();
+    let record = survey(&plan, &file, &mut LinuxProcesses::open());
+    if terminal.is_json() {
+        terminal.print_json(&record)?;
+    } else {
+        terminal.print(&report::rules(&record, terminal.palette()))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn unit(args: &RulesCheckArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+    let plan = load(&args.file)?;
+    warn(&plan, &args.file, terminal);
+    let path = args.file.canonicalize();
+    let path = path.with_context(|| args.file.display().to_string())?;
+    let path = path
+        .to_str()
+        .with_context(|| format!("{}: the path is not UTF-8", args.file.display()))?;
+    terminal.print(&report::rules_unit(&own_program()?, path))?;
+    Ok(Exit::Done)
+}
+
+/// Who cannot lower nice values again must not raise them.
+fn check_nice(plan: &Plan) -> anyhow::Result<()> {
+    let nice = plan.rules.rules.iter().find_map(|rule| rule.nice.as_ref());
+    if let Some(nice) = nice.filter(|_| !may_set_any_nice()) {
+        bail!(
+            "{}: nice: it could not be given back without CAP_SYS_NICE; run as root, or leave nice \
+             out",
+            nice.position
+        );
+    }
+    Ok(())
+}
+
+fn run(args: &RulesRunArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+    let load = || {
+        let plan = load(&args.file)?;
+        if !args.dry_run {
+            check_nice(&plan).map_err(|e| anyhow::anyhow!("{}:{e}", args.file.display()))?;
+        }
+        warn(&plan, &args.file, terminal);
+        anyhow::Ok(plan)
+    };
+    let plan = load()?;
+    if !args.dry_run {
+        restore::offer(terminal);
+    }
+    let mut log = Log::open(args.log.as_deref())?;
+    // Before signals are taken, while there is a single thread.
+    let (journal, before) = match args.dry_run {
+        true => (None, Vec::new()),
+        false => {
+            let (journal, before) = RulesJournal::open(&state(args)?)?;
+            (Some(journal), before)
+        }
+    };
+    let opened = ProcessWatch::open(args.poll, args.poll_only);
+    let (mut watch, why_polling) = opened.context("waiting for processes")?;
+    if let Some(why) = why_polling.filter(|_| !args.once) {
+        let every = humantime::format_duration(args.poll);
+        terminal.note(&format!(
+            "New processes are looked for every {every}: {why}."
+        ));
+    }
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    let mut keeper = Keeper::new(LinuxProcesses::open(), journal, plan, before, own);
+    let mut failed = None;
+    let mut tell = |told: Told| {
+        let done = told_one(told, &mut log, args.dry_run, terminal);
+        // The rules go on where nobody reads or the disk is full.
+        if let Err(error) = done
+            && failed.is_none()
+        {
+            terminal.warn(&format!("{error:#}"));
+            failed = Some(());
+        }
+    };
+    keeper.review(&mut tell);
+    keeper.look(&mut tell);
+    if args.once {
+        finish(keeper);
+        return Ok(Exit::Done);
+    }
+    tell(Told::Note(format!(
+        "The rules are in force for {} processes. SIGHUP reads them again, Ctrl-C ends.",
+        keeper.count()
+    )));
+    let mut reload = || load().map_err(|error| format!("{error:#}"));
+    let kept = keep(&mut keeper, &mut watch, &mut reload, &mut tell);
+    keeper.give_all_back(&mut tell);
+    finish(keeper);
+    kept?;
+    Ok(Exit::Done)
+}
+
+fn finish(keeper: Keeper<LinuxProcesses, RulesJournal>) {
+    if let Some(journal) = keeper.into_ledger() {
+        journal.close();
+    }
+}
+
+fn told_one(told: Told, log: &mut Log, is_dry: bool, terminal: &Terminal) -> anyhow::Result<()> {
+    match told {
+        Told::Note(sentence) => terminal.note(&sentence),
+        Told::Warning(sentence) => terminal.warn(&sentence),
+        Told::Change(mut change) => {
+            change.dry_run = is_dry;
+            change.time = linux::time_of_day();
+            log.append(&change)?;
+            if terminal.is_json() {
+                terminal.print_json(&change)?;
+            } else {
+                let line = report::rule_change(&change, terminal.palette());
+                terminal.print(&format!("{line}\n"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The file that changes are appended to, if any.
+struct Log(Option<(PathBuf, File)>);
+
+impl Log {
+    fn open(path: Option<&Path>) -> anyhow::Result<Self> {
+        let Some(path) = path else {
+            return Ok(Self(None));
+        };
+        let file = OpenOptions::new().append(true).create(true).open(path);
+        let file = file.with_context(|| format!("--log {}", path.display()))?;
+        Ok(Self(Some((path.to_owned(), file))))
+    }
+
+    fn append(&mut self, change: &RuleChange) -> anyhow::Result<()> {
+        let Some((path, file)) = &mut self.0 else {
+            return Ok(());
+        };
+        let line = format!("{}\n", serde_json::to_string(change)?);
+        file.write_all(line.as_bytes())
+            .with_context(|| format!("--log {}", path.display()))
+    }
+}
+
+/// Where it is written down who was changed.
+fn state(args: &RulesRunArgs) -> anyhow::Result<PathBuf> {
+    if let Some(path) = &args.state {
+        return Ok(path.clone());
+    }
+    default_state()
+        .context("XDG_RUNTIME_DIR is not set: say with --state where to write down who was changed")
+}
+
+/// The same where it is not said; `None`: nowhere.
+pub(super) fn default_state() -> Option<PathBuf> {
+    if own_user_is_root() {
+        return Some("/run/pinwise/rules".into());
+    }
+    #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
+    let folder = std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty());
+    Some(PathBuf::from(folder?).join("pinwise/rules"))
+}

@@ -1,0 +1,118 @@
+//! System calls that binding alone needs: what a program may become, and what a
+//! process beside another holds.
+
+#![expect(
+    unsafe_code,
+    reason = "system calls have no safe form; each block says why it is sound"
+)]
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::Duration;
+
+use super::super::sys;
+
+/// CPU time of a process so far, those of its threads that have ended among it;
+/// also of one that has ended and was not taken. `None` where it is gone.
+pub(super) fn process_cpu_time(pid: libc::pid_t) -> Option<Duration> {
+    let mut id: libc::clockid_t = 0;
+    // SAFETY: the pointer is valid.
+    let found = unsafe { libc::clock_getcpuclockid(pid, &raw mut id) };
+    (found == 0).then(|| sys::clock(id))
+}
+
+/// The group whose rights this process has.
+pub(super) fn effective_group() -> libc::gid_t {
+    // SAFETY: it takes nothing and cannot fail.
+    unsafe { libc::getegid() }
+}
+
+/// Lies a file where setuid bits and capabilities of files count for nothing?
+pub(super) fn is_without_setuid(file: &Path) -> bool {
+    let Ok(file) = CString::new(file.as_os_str().as_bytes()) else {
+        return false;
+    };
+    let mut found = MaybeUninit::<libc::statvfs>::zeroed();
+    // SAFETY: the path is NUL-terminated, the pointer valid; the structure is
+    // plain integers, for which zeros are valid.
+    unsafe {
+        libc::statvfs(file.as_ptr(), found.as_mut_ptr()) == 0
+            && found.assume_init().f_flag & libc::ST_NOSUID != 0
+    }
+}
+
+/// Has a file this extended attribute?
+pub(super) fn has_attribute(file: &Path, name: &CStr) -> bool {
+    let Ok(file) = CString::new(file.as_os_str().as_bytes()) else {
+        return false;
+    };
+    // SAFETY: both strings are NUL-terminated; nothing is written to a buffer
+    // of length 0.
+    unsafe { libc::getxattr(file.as_ptr(), name.as_ptr(), std::ptr::null_mut(), 0) > 0 }
+}
+
+/// Permits every process of this user to trace this one, where only parents
+/// may (Yama), or no more.
+pub(super) fn permit_tracer(any: bool) {
+    const PR_SET_PTRACER_ANY: libc::c_ulong = libc::c_ulong::MAX;
+    let who = if any { PR_SET_PTRACER_ANY } else { 0 };
+    // SAFETY: plain integers; without Yama it fails and is not needed.
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, who, 0, 0, 0) };
+}
+
+/// A number that another process of ours writes into a pipe.
+pub(super) fn read_number(pipe: &OwnedFd) -> io::Result<libc::c_int> {
+    let mut bytes = [0u8; size_of::<libc::c_int>()];
+    loop {
+        // SAFETY: the buffer is as long as said.
+        let read = unsafe { libc::read(pipe.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len()) };
+        match usize::try_from(read) {
+            Ok(length) if length == bytes.len() => return Ok(libc::c_int::from_ne_bytes(bytes)),
+            Ok(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(_) => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+/// Puts nothing in place of these descriptors.
+pub(super) fn silence(descriptors: &[RawFd]) {
+    // SAFETY: the path is NUL-terminated; the descriptors are this process's
+    // own, and what is opened is closed again.
+    unsafe {
+        let nothing = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+        for &descriptor in descriptors {
+            if nothing < 0 {
+                libc::close(descriptor);
+            } else {
+                libc::dup2(nothing, descriptor);
+            }
+        }
+        if nothing > 2 {
+            libc::close(nothing);
+        }
+    }
+}
+
+/// Closes all descriptors but the standard ones and this one. Only for a child
+/// that was forked off and uses none of them.
+pub(super) fn close_others(kept: RawFd) {
+    let Ok(kept) = libc::c_uint::try_from(kept) else {
+        return;
+    };
+    // SAFETY: plain integers; nobody in this process uses the descriptors.
+    unsafe {
+        if kept > 3 {
+            libc::syscall(libc::SYS_close_range, 3, kept - 1, 0);
+        }
+        libc::syscall(libc::SYS_close_range, kept + 1, libc::c_uint::MAX, 0);
+    }
+}

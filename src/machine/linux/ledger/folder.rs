@@ -1,0 +1,181 @@
+//! Where journals are: `/run/pinwise` for root, `$XDG_RUNTIME_DIR/pinwise` for
+//! others, a folder for temporary files where neither can be had. Only a folder
+//! that belongs to this user, and that nobody else may enter, is used.
+
+use std::ffi::OsStr;
+use std::fs::{DirBuilder, File, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::LedgerError;
+use crate::machine::linux::sys;
+
+/// How the names of journals end.
+const SUFFIX: &str = ".journal";
+/// The file whose lock says that the host as a whole is being changed.
+const HOST_LOCK: &str = "host.lock";
+
+/// The folders that may hold journals of this user, the preferred one first.
+#[must_use]
+pub fn journal_folders() -> Vec<PathBuf> {
+    if let Some(folder) = variable("PINWISE_RUNTIME_DIR") {
+        return vec![folder];
+    }
+    let mut folders = Vec::new();
+    if sys::is_root() {
+        folders.push(PathBuf::from("/run/pinwise"));
+    } else if let Some(folder) = variable("XDG_RUNTIME_DIR") {
+        folders.push(folder.join("pinwise"));
+    }
+    let temporary = variable("TMPDIR").unwrap_or_else(|| "/tmp".into());
+    folders.push(temporary.join(format!("pinwise-{}", sys::effective_user())));
+    folders
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "where files of this session go is told by the environment"
+)]
+fn variable(name: &str) -> Option<PathBuf> {
+    let value = std::env::var_os(name)?;
+    Some(PathBuf::from(value)).filter(|folder| folder.is_absolute())
+}
+
+/// The first folder that can be had.
+pub(super) fn prepare(folders: &[PathBuf]) -> Result<PathBuf, LedgerError> {
+    let mut failure = None;
+    for folder in folders {
+        match make(folder) {
+            Ok(()) => return Ok(folder.clone()),
+            Err(error) => {
+                failure.get_or_insert((folder.clone(), error));
+            }
+        }
+    }
+    let (path, reason) =
+        failure.unwrap_or_else(|| (PathBuf::new(), io::Error::from(io::ErrorKind::NotFound)));
+    Err(LedgerError::Folder { path, reason })
+}
+
+fn make(folder: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    if is_ours(folder) {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        "it is not a folder of this user that nobody else may enter (chmod 700)",
+    ))
+}
+
+fn is_ours(folder: &Path) -> bool {
+    let is_ours = |found: std::fs::Metadata| {
+        found.is_dir() && found.uid() == sys::effective_user() && found.mode() & 0o077 == 0
+    };
+    std::fs::symlink_metadata(folder).is_ok_and(is_ours)
+}
+
+/// Makes a journal with this text, locked before it has its name: one without a
+/// lock is one whose writer has gone.
+pub(super) fn write_journal(path: &Path, text: &str) -> io::Result<File> {
+    use std::io::Write;
+    let first = path.with_extension("new");
+    let made = (|| {
+        let mut file = std::fs::OpenOptions::new()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(0o600)
+            .custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW)
+            .open(&first)?;
+        file.lock()?;
+        file.write_all(text.as_bytes())?;
+        std::fs::rename(&first, path)?;
+        Ok(file)
+    })();
+    if made.is_err() {
+        remove(&first);
+    }
+    made
+}
+
+/// The name of a process's journal.
+pub(super) fn journal_path(folder: &Path, boot: &str, pid: u32, turn: u64) -> PathBuf {
+    let turn = if turn == 0 {
+        String::new()
+    } else {
+        format!("-{turn}")
+    };
+    folder.join(format!("{boot}-{pid}{turn}{SUFFIX}"))
+}
+
+/// Journals in the folders of this user.
+pub(super) fn journals(folders: &[PathBuf]) -> Vec<PathBuf> {
+    let ours = folders.iter().filter(|folder| is_ours(folder));
+    let all = ours.flat_map(|folder| {
+        let names = crate::machine::linux::capture::names(folder);
+        names.into_iter().map(|name| folder.join(name))
+    });
+    all.filter(|path| path.extension() == Some(OsStr::new(&SUFFIX[1..])))
+        .collect()
+}
+
+/// Opens a journal whose writer has gone, and locks it; `None` where the writer
+/// or its guardian is still there.
+pub(super) fn open_left(path: &Path) -> io::Result<Option<File>> {
+    let file = open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// The same, after waiting for whoever holds it.
+pub(super) fn open_locked(path: &Path) -> io::Result<File> {
+    let file = open(path)?;
+    file.lock()?;
+    Ok(file)
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path)
+}
+
+/// Removes a file; one that is gone is no error.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the Edge removes its own journals"
+)]
+pub(super) fn remove(path: &Path) {
+    let _ = std::fs::remove_file(path);
+}
+
+/// Takes the lock of changes that concern the whole host.
+pub(super) fn lock_host(folder: &Path) -> Result<File, LedgerError> {
+    let path = folder.join(HOST_LOCK);
+    let opened = std::fs::OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .mode(0o600)
+        .custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW)
+        .open(&path);
+    let file = opened.map_err(|reason| LedgerError::Folder {
+        path: path.clone(),
+        reason,
+    })?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(LedgerError::Busy(path)),
+        Err(TryLockError::Error(reason)) => Err(LedgerError::Folder { path, reason }),
+    }
+}

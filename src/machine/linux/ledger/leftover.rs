@@ -1,0 +1,119 @@
+//! What a ledger left in force whose owner has gone.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::act::{Outcome, System};
+use super::entry::{Entry, Journal};
+use super::folder;
+use crate::machine::linux::boot_id;
+
+/// Longest journal that is read.
+const LONGEST: u64 = 64 << 20;
+
+/// A journal that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leftover {
+    /// The journal.
+    pub path: PathBuf,
+    /// What it is.
+    pub state: LeftoverState,
+}
+
+/// What a journal that was found is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LeftoverState {
+    /// Its writer, or the guardian, is still there.
+    InUse,
+    /// Of an earlier boot, which nothing that it tells of outlasted.
+    EarlierBoot,
+    /// It was to stay so: there is nothing to undo.
+    Kept,
+    /// What is, or was, to be undone, and what came of it.
+    Left(Vec<(Entry, Outcome)>),
+    /// It cannot be read, and is left where it is.
+    Unreadable(String),
+}
+
+/// Looks at the journals in these folders; `undo`: and puts back what is in
+/// force, and removes them. One in which something could not be put back stays.
+#[must_use]
+pub fn leftovers(folders: &[PathBuf], undo: bool) -> Vec<Leftover> {
+    let system = System::at(Path::new("/"));
+    let boot = boot_id().unwrap_or_else(|| "unknown".to_owned());
+    let paths = folder::journals(folders).into_iter();
+    paths
+        .map(|path| Leftover {
+            state: look(&path, &boot, &system, undo),
+            path,
+        })
+        .collect()
+}
+
+fn look(path: &Path, boot: &str, system: &System, undo: bool) -> LeftoverState {
+    let mut file = match folder::open_left(path) {
+        Ok(Some(file)) => file,
+        Ok(None) => return LeftoverState::InUse,
+        Err(error) => return LeftoverState::Unreadable(error.to_string()),
+    };
+    let journal = match read(&mut file) {
+        Ok(journal) => journal,
+        Err(error) => return LeftoverState::Unreadable(error.to_string()),
+    };
+    let (state, is_done) = if journal.boot != boot {
+        (LeftoverState::EarlierBoot, true)
+    } else if journal.are_kept {
+        (LeftoverState::Kept, true)
+    } else if undo {
+        let outcomes = undo_all(&journal, system);
+        let is_done = is_finished(&outcomes);
+        (LeftoverState::Left(outcomes), is_done)
+    } else {
+        (LeftoverState::Left(foresee_all(&journal, system)), false)
+    };
+    if undo && is_done {
+        folder::remove(path);
+    }
+    state
+}
+
+fn foresee_all(journal: &Journal, system: &System) -> Vec<(Entry, Outcome)> {
+    let ids = journal.undoing().into_iter();
+    ids.filter_map(|id| journal.entries.get(&id))
+        .map(|entry| (entry.clone(), system.foresee(entry)))
+        .collect()
+}
+
+fn undo_all(journal: &Journal, system: &System) -> Vec<(Entry, Outcome)> {
+    let ids = journal.undoing().into_iter();
+    ids.filter_map(|id| journal.entries.get(&id))
+        .map(|entry| (entry.clone(), system.restore(entry)))
+        .collect()
+}
+
+fn is_finished(outcomes: &[(Entry, Outcome)]) -> bool {
+    let has_failed = |(_, outcome): &(Entry, Outcome)| matches!(outcome, Outcome::Failed(_));
+    !outcomes.iter().any(has_failed)
+}
+
+/// The guardian's work: what the journal has in force is undone.
+pub(super) fn finish(path: &Path, system: &System) {
+    // Not there: its writer undid all itself.
+    let Ok(mut file) = folder::open_locked(path) else {
+        return;
+    };
+    let Ok(journal) = read(&mut file) else {
+        return;
+    };
+    if journal.are_kept || is_finished(&undo_all(&journal, system)) {
+        folder::remove(path);
+    }
+}
+
+fn read(file: &mut File) -> io::Result<Journal> {
+    let mut bytes = Vec::new();
+    Read::by_ref(file).take(LONGEST).read_to_end(&mut bytes)?;
+    let journal = Journal::parse(&String::from_utf8_lossy(&bytes));
+    journal.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "this is no journal"))
+}

@@ -1,0 +1,81 @@
+//! One page by HTTP/1.1, bounded in size and time.
+//!
+//! No redirects, no TLS, no proxies: a service tells its figures on its own
+//! host. No thread is started and none is left behind.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::time::Duration;
+
+use hyper::body::Body;
+use hyper::header::{ACCEPT, CONNECTION, HOST, USER_AGENT};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use super::reading::Url;
+
+/// Largest page.
+const LARGEST: usize = 16 * 1024 * 1024;
+
+/// Asks for a page; what it says, or why not.
+pub(super) fn get(url: &Url, limit: Duration) -> Result<Vec<u8>, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
+    runtime.block_on(async {
+        let answer = tokio::time::timeout(limit, ask(url));
+        answer
+            .await
+            .unwrap_or_else(|_| Err(format!("no answer within {limit:?}")))
+    })
+}
+
+async fn ask(url: &Url) -> Result<Vec<u8>, String> {
+    let stream = TcpStream::connect(url.address()).await;
+    let stream = stream.map_err(|error| error.to_string())?;
+    let handshake = hyper::client::conn::http1::handshake::<_, String>(TokioIo::new(stream));
+    let (mut sender, connection) = handshake.await.map_err(|error| error.to_string())?;
+    let mut connection = pin!(connection);
+    let answer = async {
+        let request = hyper::Request::get(url.path())
+            .header(HOST, url.host())
+            .header(USER_AGENT, concat!("pinwise/", env!("CARGO_PKG_VERSION")))
+            .header(ACCEPT, "text/plain;version=0.0.4,*/*;q=0.1")
+            .header(CONNECTION, "close")
+            .body(String::new())
+            .map_err(|error| error.to_string())?;
+        let response = sender.send_request(request).await;
+        let response = response.map_err(|error| error.to_string())?;
+        let status = response.status();
+        if !status.is_success() {
+            return Err(format!("the answer is {status}"));
+        }
+        whole(response.into_body()).await
+    };
+    let mut answer = pin!(answer);
+    // The answer moves only while the connection does, in this one task.
+    let mut is_over = false;
+    poll_fn(|context| {
+        if !is_over {
+            is_over = connection.as_mut().poll(context).is_ready();
+        }
+        answer.as_mut().poll(context)
+    })
+    .await
+}
+
+async fn whole(body: hyper::body::Incoming) -> Result<Vec<u8>, String> {
+    let mut body = pin!(body);
+    let mut page = Vec::new();
+    while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
+        let frame = frame.map_err(|error| error.to_string())?;
+        if let Ok(data) = frame.into_data() {
+            page.extend_from_slice(&data);
+        }
+        if page.len() > LARGEST {
+            return Err(format!("the page is larger than {} MiB", LARGEST >> 20));
+        }
+    }
+    Ok(page)
+}

@@ -1,0 +1,93 @@
+//! What runs already: its threads are found, placed and given back.
+//!
+//! A [`Target`] says whose threads are meant, a [`Service`] keeps them where
+//! they shall run and gives every one the mask back that it had, a
+//! [`LiveMachine`] measures it under several placements in turns. Masks of
+//! others are changed through [`Pins`](super::Pins) alone, so that they come
+//! back after SIGKILL of pinwise. Threads whose mask somebody else changes
+//! meanwhile are left alone, threads of the kernel are never touched.
+
+mod cgroup;
+mod http;
+mod limits;
+mod measure;
+mod process;
+mod reading;
+mod service;
+mod sweep;
+mod target;
+
+pub use measure::{Limit, LiveMachine, LiveOrder};
+pub use reading::{BadUrl, Source, Url};
+pub use service::{Followed, POLL, Returned, Seen, Service, Wish};
+pub use sweep::Sweeper;
+pub use target::{Target, TargetFacts};
+
+/// Why what runs cannot be placed.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// No process has this id.
+    #[error("process {0} is not there")]
+    NoProcess(i32),
+    /// It ended meanwhile.
+    #[error("{0} ended")]
+    Ended(String),
+    /// The id is that of a thread.
+    #[error("{thread} is a thread of process {process} ({name}): give that one, --pid {process}")]
+    Thread {
+        /// As given.
+        thread: i32,
+        /// Whose it is.
+        process: i32,
+        /// The process's name.
+        name: String,
+    },
+    /// It belongs to the kernel.
+    #[error(
+        "process {0} ({1}) is a thread of the kernel, which places its own threads: nothing is changed"
+    )]
+    Kernel(i32, String),
+    /// Placing pinwise itself would place the measurement.
+    #[error("process {0} is pinwise itself")]
+    Ourselves(i32),
+    /// No cgroup of a mounted hierarchy is called so.
+    #[error("there is no cgroup '{path}' below {}{}", listed(.mounts), in_parentheses(.hint.as_deref()))]
+    NoCgroup {
+        /// As given.
+        path: String,
+        /// Where it was looked for.
+        mounts: Vec<String>,
+        /// What to do.
+        hint: Option<String>,
+    },
+    /// No cgroup belongs to the unit.
+    #[error(
+        "unit '{unit}' has no cgroup here: it does not run, or not on this host (systemctl status {unit})"
+    )]
+    NoUnit {
+        /// As given.
+        unit: String,
+    },
+    /// Nothing that could be placed runs there.
+    #[error("{0} has no process that can be placed")]
+    Empty(String),
+    /// A thread's mask cannot be changed.
+    #[error("{who}: {error}")]
+    Pin {
+        /// Whose thread.
+        who: String,
+        /// Why not.
+        error: super::PinError,
+    },
+}
+
+fn listed(mounts: &[String]) -> String {
+    match mounts {
+        [] => "any mount (no cgroup file system is mounted)".to_owned(),
+        mounts => mounts.join(", "),
+    }
+}
+
+fn in_parentheses(hint: Option<&str>) -> String {
+    hint.map(|text| format!(" ({text})")).unwrap_or_default()
+}

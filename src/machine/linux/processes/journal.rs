@@ -1,0 +1,452 @@
+//! Who has what from the rules, in a file, and a guardian that gives it back.
+//!
+//! A line is written before a process is changed. When pinwise ends without
+//! having said how, the guardian, a process that sleeps on a pipe, reads the
+//! file and gives everything back: after SIGKILL, too. Where even the guardian
+//! was killed, the file tells the next pinwise which masks are its own. A lock
+//! beside the file keeps two of them from writing it. Entries are of a boot and
+//! of a process's start: numbers come again.
+
+#![expect(unsafe_code, reason = "fork has no safe form")]
+
+use std::collections::BTreeMap;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::super::{boot_id, sys};
+use super::LinuxProcesses;
+use crate::machine::processes::{Held, Ledger, Processes, give_back};
+use crate::topology::CpuSet;
+
+const HEADER: &str = "pinwise rules 1";
+/// Longest file that is read, bytes: far more than compacting leaves.
+const LONGEST: u64 = 64 << 20;
+/// Lines that are no entries any more, at which the file is written anew.
+const DEAD_LINES: usize = 2000;
+/// How long a predecessor's guardian may take to give things back.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Why there is no journal.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// The file cannot be made, read or written.
+    #[error("{path}: {reason}")]
+    File {
+        /// Which.
+        path: String,
+        /// Why.
+        reason: io::Error,
+    },
+    /// It is no journal.
+    #[error("{path}: this is no journal of rules: name another with --state, or remove it")]
+    Foreign {
+        /// Which.
+        path: String,
+    },
+    /// Another user's.
+    #[error("{path}: it belongs to another user: name another with --state")]
+    OtherUser {
+        /// Which.
+        path: String,
+    },
+    /// Somebody writes it.
+    #[error("{path}: another pinwise rules uses it; end that, or name another with --state")]
+    InUse {
+        /// Which.
+        path: String,
+    },
+    /// The guardian could not be started.
+    #[error("starting the guardian that gives back what rules changed: {0}")]
+    Guardian(io::Error),
+}
+
+/// Processes that had what rules gave them, before and after an attempt to give
+/// it back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RulesLeft {
+    /// Before.
+    pub before: usize,
+    /// After; the same where nothing was attempted.
+    pub after: usize,
+}
+
+/// The journal, with its guardian.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    /// Held as long as the journal is in use.
+    _lock: File,
+    lifeline: File,
+    held: BTreeMap<i32, Held>,
+    lines: usize,
+}
+
+impl Journal {
+    /// Opens or makes the journal and starts its guardian; also returns what is
+    /// in force from before. Call while this process has a single thread.
+    ///
+    /// # Errors
+    /// [`JournalError`].
+    pub fn open(path: &Path) -> Result<(Self, Vec<Held>), JournalError> {
+        let at = |reason: io::Error| JournalError::File {
+            path: path.display().to_string(),
+            reason,
+        };
+        if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
+            let mut builder = DirBuilder::new();
+            builder.recursive(true).mode(0o700);
+            builder.create(folder).map_err(at)?;
+        }
+        let lock = lock(path, PATIENCE)
+            .map_err(at)?
+            .ok_or_else(|| JournalError::InUse {
+                path: path.display().to_string(),
+            })?;
+        let mut file = open(path).map_err(at)?;
+        let owner = file.metadata().map_err(at)?.uid();
+        if owner != sys::effective_user() {
+            return Err(JournalError::OtherUser {
+                path: path.display().to_string(),
+            });
+        }
+        let mut text = String::new();
+        let read = (&mut file).take(LONGEST).read_to_string(&mut text);
+        let is_foreign = read.is_err() || !(text.is_empty() || text.starts_with(HEADER));
+        if is_foreign {
+            return Err(JournalError::Foreign {
+                path: path.display().to_string(),
+            });
+        }
+        let lifeline = start_guardian(path).map_err(JournalError::Guardian)?;
+        let mut journal = Self {
+            path: path.to_owned(),
+            file,
+            _lock: lock,
+            lifeline,
+            held: entries(&text, &boot()),
+            lines: 0,
+        };
+        journal.write_anew().map_err(at)?;
+        let held = journal.held.values().cloned().collect();
+        Ok((journal, held))
+    }
+
+    /// Ends the guardian: everything was given back, or shall stay.
+    pub fn close(mut self) {
+        let _ = self.lifeline.write_all(b"k");
+        if self.held.is_empty() {
+            #[expect(clippy::disallowed_methods, reason = "the Edge removes its file")]
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+
+    /// What a journal says is in force, for those who only look; nothing where
+    /// there is none.
+    #[must_use]
+    pub fn peek(path: &Path) -> Vec<Held> {
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(libc::O_NOFOLLOW);
+        let Ok(file) = options.open(path) else {
+            return Vec::new();
+        };
+        let is_own = file
+            .metadata()
+            .is_ok_and(|about| about.uid() == sys::effective_user());
+        let mut text = String::new();
+        if !is_own || file.take(LONGEST).read_to_string(&mut text).is_err() {
+            return Vec::new();
+        }
+        entries(&text, &boot()).into_values().collect()
+    }
+
+    /// What rules left in force whose pinwise and guardian are both gone:
+    /// processes that still have it. `restores`: they are given back, and the
+    /// file is removed where that went well. `None`: there is no such journal, or
+    /// somebody uses it.
+    #[must_use]
+    pub fn finish(path: &Path, restores: bool) -> Option<RulesLeft> {
+        if !path.exists() {
+            return None;
+        }
+        let lock = lock(path, Duration::ZERO).ok()??;
+        let held = Self::peek(path);
+        let mut host = LinuxProcesses::open();
+        let before = held.iter().filter(|held| is_left(&mut host, held)).count();
+        if restores {
+            drop(lock);
+            give_all_back(path);
+        }
+        let after = held.iter().filter(|held| is_left(&mut host, held)).count();
+        Some(RulesLeft { before, after })
+    }
+
+    /// Writes one line with one system call.
+    fn write(&mut self, line: &str) -> io::Result<()> {
+        self.file.write_all(line.as_bytes())?;
+        self.lines += 1;
+        if self.lines > 2 * self.held.len() + DEAD_LINES {
+            self.write_anew()?;
+        }
+        Ok(())
+    }
+
+    /// Replaces the file by one with the entries in force. Whoever reads it sees
+    /// the old one or the new one.
+    fn write_anew(&mut self) -> io::Result<()> {
+        let mut text = format!("{HEADER} {}\n", boot());
+        for held in self.held.values() {
+            text += &line(held);
+        }
+        let mut name = self.path.clone().into_os_string();
+        name.push(".new");
+        let new = PathBuf::from(name);
+        #[expect(clippy::disallowed_methods, reason = "the Edge removes its file")]
+        let _ = std::fs::remove_file(&new);
+        let mut options = OpenOptions::new();
+        options.append(true).create_new(true).mode(0o600);
+        let mut file = options.open(&new)?;
+        file.write_all(text.as_bytes())?;
+        std::fs::rename(&new, &self.path)?;
+        self.file = file;
+        self.lines = self.held.len();
+        Ok(())
+    }
+}
+
+impl Ledger for Journal {
+    fn note(&mut self, held: &Held) -> io::Result<()> {
+        self.held.insert(held.process, held.clone());
+        self.write(&line(held))
+    }
+
+    fn forget(&mut self, process: i32, start: u64) -> io::Result<()> {
+        if self
+            .held
+            .get(&process)
+            .is_some_and(|held| held.start == start)
+        {
+            self.held.remove(&process);
+        }
+        self.write(&format!("gone {process} {start}\n"))
+    }
+}
+
+fn boot() -> String {
+    boot_id().unwrap_or_else(|| "unknown".to_owned())
+}
+
+/// No link is followed: the folder may be one that others write to.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true).mode(0o600);
+    options.custom_flags(libc::O_NOFOLLOW).open(path)
+}
+
+/// The lock; `None` where somebody has it for longer than `patience`.
+fn lock(path: &Path, patience: Duration) -> io::Result<Option<File>> {
+    let mut name = path.to_owned().into_os_string();
+    name.push(".lock");
+    let file = open(Path::new(&name))?;
+    let end = sys::monotonic() + patience;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(std::fs::TryLockError::Error(error)) => return Err(error),
+            Err(std::fs::TryLockError::WouldBlock) if sys::monotonic() >= end => return Ok(None),
+            Err(std::fs::TryLockError::WouldBlock) => {
+                sys::poll([], Some(Duration::from_millis(20)));
+            }
+        }
+    }
+}
+
+fn line(held: &Held) -> String {
+    let masks: Vec<String> = held.masks.iter().map(CpuSet::to_string).collect();
+    let nices: Vec<String> = held.nices.iter().map(i32::to_string).collect();
+    format!(
+        "held {} {} nice={} {}\n",
+        held.process,
+        held.start,
+        nices.join(","),
+        masks.join(" ")
+    )
+}
+
+/// The entries in force. A line that was cut off or makes no sense told of
+/// nothing that was done.
+fn entries(text: &str, boot: &str) -> BTreeMap<i32, Held> {
+    let mut held = BTreeMap::new();
+    let mut lines = text.split_inclusive('\n');
+    let is_of_now = lines.next().and_then(|first| first.strip_prefix(HEADER));
+    if is_of_now.map(str::trim) != Some(boot) {
+        return held;
+    }
+    for line in lines.filter_map(|line| line.strip_suffix('\n')) {
+        if let Some(entry) = line.strip_prefix("held ").and_then(entry) {
+            held.insert(entry.process, entry);
+        } else if let Some(gone) = line.strip_prefix("gone ")
+            && let Some((process, start)) = gone.split_once(' ')
+            && let (Ok(process), Ok(start)) = (process.parse::<i32>(), start.parse::<u64>())
+            && held
+                .get(&process)
+                .is_some_and(|held: &Held| held.start == start)
+        {
+            held.remove(&process);
+        }
+    }
+    held
+}
+
+fn entry(text: &str) -> Option<Held> {
+    let mut words = text.split(' ');
+    let process = words
+        .next()?
+        .parse()
+        .ok()
+        .filter(|&process: &i32| process > 0)?;
+    let start = words.next()?.parse().ok()?;
+    let nices = words.next()?.strip_prefix("nice=")?;
+    let nices = nices.split(',').filter(|nice| !nice.is_empty());
+    let nices = nices.map(|nice| nice.parse().ok()).collect::<Option<_>>()?;
+    let masks = words.filter(|word| !word.is_empty());
+    let masks = masks.map(|word| CpuSet::parse_list(word).ok().filter(|set| !set.is_empty()));
+    Some(Held {
+        process,
+        start,
+        nices,
+        masks: masks.collect::<Option<_>>()?,
+    })
+}
+
+/// Starts the guardian; closing what is returned, by any means, wakes it.
+fn start_guardian(path: &Path) -> io::Result<File> {
+    let (read, write) = sys::pipe(0)?;
+    // SAFETY: this process has a single thread, so the child may run ordinary
+    // code; both children leave by _exit.
+    unsafe {
+        let middle = sys::check(libc::fork())?;
+        if middle == 0 {
+            if libc::fork() == 0 {
+                drop(write);
+                guard(&read, path);
+            }
+            libc::_exit(0);
+        }
+        let mut status = 0;
+        libc::waitpid(middle, &raw mut status, 0);
+    }
+    Ok(File::from(write))
+}
+
+/// Sleeps until the pipe closes; then gives back, unless it was told that this
+/// is done.
+fn guard(lifeline: &OwnedFd, path: &Path) -> ! {
+    // SAFETY: plain integers; the name is NUL-terminated. Nothing that is closed
+    // here is used again.
+    unsafe {
+        libc::setsid();
+        libc::prctl(libc::PR_SET_NAME, c"pinwise-rules".as_ptr(), 0, 0, 0);
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+        libc::dup2(lifeline.as_raw_fd(), 0);
+        libc::syscall(libc::SYS_close_range, 1, libc::c_uint::MAX, 0);
+    }
+    let mut word = Vec::new();
+    let _ = io::stdin().lock().read_to_end(&mut word);
+    if word.is_empty() {
+        give_all_back(path);
+    }
+    // SAFETY: ends the guardian.
+    unsafe { libc::_exit(0) }
+}
+
+/// Gives back what a journal says. Where somebody else has its lock by now, that
+/// is a pinwise that has read it, and its entries are that one's.
+fn give_all_back(path: &Path) {
+    let Ok(Some(_lock)) = lock(path, Duration::ZERO) else {
+        return;
+    };
+    let held = Journal::peek(path);
+    let mut host = LinuxProcesses::open();
+    give_back(&mut host, &held);
+    // What could not be given back stays written down.
+    if !held.iter().any(|held| is_left(&mut host, held)) {
+        #[expect(clippy::disallowed_methods, reason = "the Edge removes its file")]
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// Does the process still have what rules gave it?
+fn is_left(host: &mut LinuxProcesses, held: &Held) -> bool {
+    let identity = host.identity(held.process);
+    identity.is_some_and(|identity| identity.start == held.start)
+        && host
+            .mask(held.process)
+            .is_some_and(|mask| held.masks.contains(&mask))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn held(process: i32, start: u64, masks: &[&str], nices: &[i32]) -> Held {
+        let masks = masks.iter().map(|list| CpuSet::parse_list(list).unwrap());
+        Held {
+            process,
+            start,
+            masks: masks.collect(),
+            nices: nices.to_vec(),
+        }
+    }
+
+    #[track_caller]
+    fn check(lines: &str, expected: &[Held]) {
+        let text = format!("{HEADER} boot\n{lines}");
+        let found: Vec<Held> = entries(&text, "boot").into_values().collect();
+        assert_eq!(found, expected, "{lines}");
+        assert!(entries(&text, "another").is_empty());
+    }
+
+    #[test]
+    fn the_entries_in_force() {
+        check("", &[]);
+        check(
+            "held 5 17 nice= 0-3,7 1\n",
+            &[held(5, 17, &["0-3,7", "1"], &[])],
+        );
+        check("held 5 17 nice=10,-5 \n", &[held(5, 17, &[], &[10, -5])]);
+        check(
+            "held 5 17 nice= 1\nheld 5 18 nice= 2\n",
+            &[held(5, 18, &["2"], &[])],
+        );
+        check("held 5 17 nice= 1\ngone 5 17\n", &[]);
+        // Another process of this number.
+        check(
+            "held 5 17 nice= 1\ngone 5 16\n",
+            &[held(5, 17, &["1"], &[])],
+        );
+        // Cut off, or no sense.
+        check("held 5 17 nice= 1", &[]);
+        check("held 5 17 nice=x 1\nheld -5 1 nice= 1\nheld 5\nhm\n", &[]);
+        assert!(entries("", "boot").is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(process in 1i32.., start: u64, sets in prop::collection::vec(prop::collection::btree_set(0usize..300, 1..9), 0..4), nices in prop::collection::vec(-20i32..20, 0..4), rubbish in "\\PC{0,40}") {
+            let masks = sets.into_iter().map(|set| set.into_iter().collect()).collect();
+            let held = Held { process, start, masks, nices };
+            let text = format!("{HEADER} boot\n{}{rubbish}", line(&held));
+            let found: Vec<Held> = entries(&text, "boot").into_values().collect();
+            prop_assert_eq!(found, vec![held]);
+            let _ = entries(&format!("{HEADER} boot\n{rubbish}\n"), "boot");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Runtimes that choose a number of threads themselves, and llama.cpp.
+//!
+//! None of the former names CPUs: the mask comes from the process, and the
+//! number of threads must be told so that it fits.
+
+use super::{ALLOWED_OF_PID, Asked, Emission, Piece};
+
+pub(super) fn jvm(asked: &Asked<'_>) -> Emission {
+    let count = format!("-XX:ActiveProcessorCount={}", asked.threads());
+    let mut emission = runtime(asked, "JAVA_TOOL_OPTIONS", count);
+    emission.notes.push(
+        "Threads of the collector and the compiler run on these CPUs, too; with memory on several \
+         nodes consider -XX:+UseNUMA."
+            .to_owned(),
+    );
+    emission
+}
+
+pub(super) fn go(asked: &Asked<'_>) -> Emission {
+    let mut emission = runtime(asked, "GOMAXPROCS", asked.threads().to_string());
+    emission.notes.push(
+        "GOMAXPROCS counts threads that run Go code; those in system calls come on top.".to_owned(),
+    );
+    emission
+}
+
+pub(super) fn tokio(asked: &Asked<'_>) -> Emission {
+    let mut emission = runtime(asked, "TOKIO_WORKER_THREADS", asked.threads().to_string());
+    emission.notes.push(
+        "The variable counts where the program does not set worker_threads itself; threads for \
+         blocking calls come on top."
+            .to_owned(),
+    );
+    emission
+}
+
+pub(super) fn rayon(asked: &Asked<'_>) -> Emission {
+    let mut emission = runtime(asked, "RAYON_NUM_THREADS", asked.threads().to_string());
+    emission.notes.push(
+        "The variable counts for the global pool, and for pools without num_threads.".to_owned(),
+    );
+    emission
+}
+
+fn runtime(asked: &Asked<'_>, name: &'static str, value: String) -> Emission {
+    let pieces = vec![
+        Piece::Variable { name, value },
+        Piece::Command(asked.placed_line()),
+    ];
+    let mut emission = asked.one_mask(pieces, ALLOWED_OF_PID.to_owned());
+    emission
+        .notes
+        .push("The runtime names no CPUs: the process's mask does.".to_owned());
+    emission
+}
+
+/// llama.cpp's `GGML_MAX_N_THREADS`: no mask reaches beyond.
+const LLAMA_CPUS: usize = 512;
+
+pub(super) fn llama_cpp(asked: &Asked<'_>) -> Emission {
+    let threads = asked.threads().to_string();
+    let mask = asked.mask();
+    let strict = if asked.is_bound() { "1" } else { "0" };
+    let options = [
+        "--threads",
+        &threads,
+        "--cpu-mask",
+        &mask,
+        "--cpu-strict",
+        strict,
+    ];
+    let mut words = asked.command();
+    words.extend(options.map(str::to_owned));
+    let pieces = vec![Piece::Command(shell_words::join(words))];
+    let mut emission = asked.without_memory(asked.emission(pieces, ALLOWED_OF_PID.to_owned()));
+    let ascending = asked.realised.order.is_sorted();
+    if asked.is_bound() && !ascending {
+        emission
+            .cannot
+            .push("--cpu-strict binds in ascending order of CPUs, not in this one's.".to_owned());
+    }
+    if asked.realised.cpus.last() >= Some(LLAMA_CPUS) {
+        emission
+            .cannot
+            .push(format!("Masks end at CPU {}.", LLAMA_CPUS - 1));
+    }
+    emission.notes.push(
+        "Threads of batches (--threads-batch, --cpu-mask-batch) take the same unless told \
+         otherwise."
+            .to_owned(),
+    );
+    emission
+}

@@ -1,0 +1,241 @@
+//! The tools by name.
+
+use std::str::FromStr;
+
+/// A tool or a runtime that can be told where threads run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Tool {
+    /// util-linux' taskset.
+    Taskset,
+    /// numactl.
+    Numactl,
+    /// hwloc's hwloc-bind.
+    HwlocBind,
+    /// A drop-in of a systemd unit.
+    Systemd,
+    /// A transient systemd service.
+    SystemdRun,
+    /// A container of Docker's.
+    Docker,
+    /// A container of Podman's.
+    Podman,
+    /// The cpuset controller of cgroup v1.
+    CgroupV1,
+    /// The cpuset controller of cgroup v2.
+    CgroupV2,
+    /// Slurm's srun and sbatch.
+    Slurm,
+    /// Open MPI's mpirun, PRRTE's prterun.
+    OpenMpi,
+    /// Any OpenMP runtime.
+    Omp,
+    /// The OpenMP runtime of LLVM and Intel.
+    Kmp,
+    /// GCC's OpenMP runtime.
+    Gomp,
+    /// A pod and its kubelet.
+    Kubernetes,
+    /// A Java virtual machine.
+    Jvm,
+    /// A Go program.
+    Go,
+    /// Tokio's multi-threaded runtime.
+    Tokio,
+    /// Rayon's global pool.
+    Rayon,
+    /// A libvirt domain.
+    Libvirt,
+    /// llama.cpp.
+    LlamaCpp,
+}
+
+impl Tool {
+    /// All of them, in the order in which `all` prints them.
+    pub const ALL: [Self; 21] = [
+        Self::Taskset,
+        Self::Numactl,
+        Self::HwlocBind,
+        Self::Systemd,
+        Self::SystemdRun,
+        Self::Docker,
+        Self::Podman,
+        Self::CgroupV1,
+        Self::CgroupV2,
+        Self::Slurm,
+        Self::OpenMpi,
+        Self::Omp,
+        Self::Kmp,
+        Self::Gomp,
+        Self::Kubernetes,
+        Self::Jvm,
+        Self::Go,
+        Self::Tokio,
+        Self::Rayon,
+        Self::Libvirt,
+        Self::LlamaCpp,
+    ];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Taskset => "taskset",
+            Self::Numactl => "numactl",
+            Self::HwlocBind => "hwloc-bind",
+            Self::Systemd => "systemd",
+            Self::SystemdRun => "systemd-run",
+            Self::Docker => "docker",
+            Self::Podman => "podman",
+            Self::CgroupV1 => "cgroup-v1",
+            Self::CgroupV2 => "cgroup-v2",
+            Self::Slurm => "slurm",
+            Self::OpenMpi => "openmpi",
+            Self::Omp => "omp",
+            Self::Kmp => "kmp",
+            Self::Gomp => "gomp",
+            Self::Kubernetes => "kubernetes",
+            Self::Jvm => "jvm",
+            Self::Go => "go",
+            Self::Tokio => "tokio",
+            Self::Rayon => "rayon",
+            Self::Libvirt => "libvirt",
+            Self::LlamaCpp => "llama.cpp",
+        }
+    }
+}
+
+/// A tool, and whom it is told about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The tool.
+    pub tool: Tool,
+    /// The systemd unit, of `systemd:UNIT`.
+    pub unit: Option<String>,
+}
+
+/// A name that is of no tool.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownTool {
+    /// No tool has this name.
+    #[error("'{name}' is not a tool{}; known are {}", suggestion(*nearest), known())]
+    Unknown {
+        /// What was written.
+        name: String,
+        /// A known name that looks like it.
+        nearest: Option<&'static str>,
+    },
+    /// Only systemd takes something behind a colon.
+    #[error("'{0}': only systemd takes a name after the colon (systemd:redis.service)")]
+    Argument(String),
+    /// A unit that systemd would not take.
+    #[error(
+        "'{0}' is no systemd unit: write a name such as redis.service (letters, digits and :_.\\@-)"
+    )]
+    Unit(String),
+}
+
+fn suggestion(nearest: Option<&'static str>) -> String {
+    nearest.map_or_else(String::new, |name| format!("; did you mean '{name}'?"))
+}
+
+fn known() -> String {
+    let names: Vec<&str> = Tool::ALL.iter().map(|tool| tool.name()).collect();
+    format!("{}, all", names.join(", "))
+}
+
+impl Target {
+    /// A tool about nobody in particular.
+    #[must_use]
+    pub const fn new(tool: Tool) -> Self {
+        Self { tool, unit: None }
+    }
+
+    /// Reads `taskset,systemd:redis.service` or `all`.
+    ///
+    /// # Errors
+    /// [`UnknownTool`] names the word that is not understood.
+    pub fn parse_list(text: &str) -> Result<Vec<Self>, UnknownTool> {
+        let mut targets: Vec<Self> = Vec::new();
+        for word in text.split(',').map(str::trim) {
+            let named = match word {
+                "all" => Tool::ALL.map(Self::new).to_vec(),
+                word => vec![word.parse()?],
+            };
+            for target in named {
+                if !targets.contains(&target) {
+                    targets.push(target);
+                }
+            }
+        }
+        Ok(targets)
+    }
+}
+
+impl FromStr for Target {
+    type Err = UnknownTool;
+
+    fn from_str(text: &str) -> Result<Self, UnknownTool> {
+        let (name, argument) = match text.split_once(':') {
+            Some((name, argument)) => (name, Some(argument)),
+            None => (text, None),
+        };
+        let name = alias(name);
+        let Some(tool) = Tool::ALL.into_iter().find(|tool| tool.name() == name) else {
+            let nearest = Tool::ALL
+                .iter()
+                .map(|tool| (strsim::jaro_winkler(name, tool.name()), tool.name()))
+                .max_by(|a, b| a.0.total_cmp(&b.0))
+                .filter(|(similarity, _)| *similarity > 0.75)
+                .map(|(_, known)| known);
+            return Err(UnknownTool::Unknown {
+                name: name.to_owned(),
+                nearest,
+            });
+        };
+        match argument {
+            None => Ok(Self::new(tool)),
+            Some(unit) if tool == Tool::Systemd => Ok(Self {
+                tool,
+                unit: Some(unit_name(unit)?),
+            }),
+            Some(_) => Err(UnknownTool::Argument(text.to_owned())),
+        }
+    }
+}
+
+/// Other names that people write.
+fn alias(name: &str) -> &str {
+    match name {
+        "hwloc" => "hwloc-bind",
+        "openmp" => "omp",
+        "mpirun" | "prrte" => "openmpi",
+        "srun" | "sbatch" => "slurm",
+        "java" => "jvm",
+        "k8s" => "kubernetes",
+        "cgroup" => "cgroup-v2",
+        "llama" => "llama.cpp",
+        other => other,
+    }
+}
+
+/// Types of unit whose processes can be placed.
+const UNIT_TYPES: [&str; 6] = ["service", "scope", "slice", "socket", "mount", "swap"];
+
+/// A unit's full name. Characters as in systemd.unit(5); at most 255 bytes.
+fn unit_name(unit: &str) -> Result<String, UnknownTool> {
+    let bad = || UnknownTool::Unit(unit.to_owned());
+    let has_type = unit
+        .rsplit_once('.')
+        .is_some_and(|(_, ending)| UNIT_TYPES.contains(&ending));
+    let full = if has_type {
+        unit.to_owned()
+    } else {
+        format!("{unit}.service")
+    };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || ":_.\\@-".contains(c);
+    let is_fine = !unit.is_empty() && !unit.starts_with(['.', '@', '-']);
+    if !is_fine || full.len() > 255 || !full.chars().all(is_name) {
+        return Err(bad());
+    }
+    Ok(full)
+}

@@ -1,0 +1,174 @@
+//! What became of threads that were bound, one CPU each.
+
+use serde::{Deserialize, Serialize};
+
+/// A share from which on all threads stayed, in words; rounding down must not
+/// say less than it is.
+const ALL: f64 = 0.9995;
+
+/// Threads that were bound before their first instruction, and how much of
+/// their CPU time ran there. A thread that moved itself counts as moved from
+/// its first moment, so that the share is a lower bound.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct CoverageRecord {
+    /// Threads that were bound and whose end, or the end of binding, was seen.
+    pub threads: u64,
+    /// Of these, threads that had another mask by then.
+    pub moved_threads: u64,
+    /// CPU time of these threads, seconds.
+    pub cpu_s: f64,
+    /// CPU time of those that had not moved, seconds.
+    pub where_asked_s: f64,
+    /// Programs whose threads had moved; the first few.
+    pub movers: Vec<MoverRecord>,
+}
+
+/// A program that places its own threads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MoverRecord {
+    /// Name of its executable file.
+    pub program: String,
+    /// The setting by which it does so; `null` where that is not known.
+    pub knob: Option<String>,
+}
+
+impl CoverageRecord {
+    /// Part of the CPU time that ran where asked; `None` where there was none.
+    #[must_use]
+    pub fn share(&self) -> Option<f64> {
+        (self.cpu_s > 0.0).then(|| self.where_asked_s / self.cpu_s)
+    }
+
+    /// Takes another run in.
+    pub fn add(&mut self, other: &Self) {
+        self.threads += other.threads;
+        self.moved_threads += other.moved_threads;
+        self.cpu_s += other.cpu_s;
+        self.where_asked_s += other.where_asked_s;
+        for mover in &other.movers {
+            if !self.movers.contains(mover) {
+                self.movers.push(mover.clone());
+            }
+        }
+    }
+
+    /// The figures as a full sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let Some(share) = self.share() else {
+            return "No thread was bound that used CPU time.".to_owned();
+        };
+        let share = if (ALL..1.0).contains(&share) {
+            "More than 99.9 %".to_owned()
+        } else {
+            format!("{:.1} %", 100.0 * share)
+        };
+        let threads = match self.threads {
+            1 => "1 thread was".to_owned(),
+            threads => format!("{threads} threads were"),
+        };
+        let moved = match (self.moved_threads, self.threads) {
+            (0, _) => String::new(),
+            (moved, all) if moved == all => " and moved away".to_owned(),
+            (1, _) => ", of which 1 moved away".to_owned(),
+            (moved, _) => format!(", of which {moved} moved away"),
+        };
+        format!("{share} of CPU time ran where asked; {threads} bound{moved}.")
+    }
+
+    /// What to do where threads moved; empty where none did.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        if self.moved_threads == 0 {
+            return String::new();
+        }
+        let known = self.movers.iter().filter_map(|mover| {
+            let knob = mover.knob.as_ref()?;
+            Some(format!("{} by {knob}", mover.program))
+        });
+        let known: Vec<String> = known.collect();
+        if !known.is_empty() {
+            return format!(
+                "The program places its own threads: {}. Say there where they run, and place without /bound.",
+                known.join("; ")
+            );
+        }
+        let names: Vec<&str> = self.movers.iter().map(|m| m.program.as_str()).collect();
+        match names.as_slice() {
+            [] => "The program, or somebody else, sets masks of its threads: place without /bound."
+                .to_owned(),
+            names => format!(
+                "{} set masks of its own; look for a setting of its CPU affinity, and place without /bound.",
+                names.join(", ")
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(threads: u64, moved: u64, where_asked_s: f64) -> CoverageRecord {
+        CoverageRecord {
+            threads,
+            moved_threads: moved,
+            cpu_s: 2.0,
+            where_asked_s,
+            movers: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_share_is_said_and_never_rounded_up_to_all() {
+        let sentence = |threads, moved, s| of(threads, moved, s).sentence();
+        assert_eq!(
+            sentence(4, 0, 2.0),
+            "100.0 % of CPU time ran where asked; 4 threads were bound."
+        );
+        assert_eq!(
+            sentence(4, 1, 1.956),
+            "97.8 % of CPU time ran where asked; 4 threads were bound, of which 1 moved away."
+        );
+        assert!(sentence(4, 1, 1.9999).starts_with("More than 99.9 %"));
+        assert_eq!(
+            sentence(1, 1, 0.0),
+            "0.0 % of CPU time ran where asked; 1 thread was bound and moved away."
+        );
+        let nothing = CoverageRecord::default();
+        assert_eq!(nothing.share(), None);
+        assert!(nothing.sentence().starts_with("No thread"));
+    }
+
+    #[test]
+    fn the_knob_is_named_where_it_is_known() {
+        let mover = |program: &str, knob: Option<&str>| MoverRecord {
+            program: program.to_owned(),
+            knob: knob.map(str::to_owned),
+        };
+        assert_eq!(of(4, 0, 2.0).advice(), "");
+        let mut moved = of(4, 2, 1.0);
+        assert!(moved.advice().contains("somebody else"));
+        moved.movers.push(mover("prog", None));
+        assert!(moved.advice().starts_with("prog set masks"));
+        moved
+            .movers
+            .push(mover("nginx", Some("worker_cpu_affinity")));
+        assert!(moved.advice().contains("nginx by worker_cpu_affinity"));
+    }
+
+    #[test]
+    fn runs_add_up() {
+        let mut sum = of(2, 1, 1.0);
+        let mut other = of(3, 0, 2.0);
+        other.movers.push(MoverRecord {
+            program: "a".to_owned(),
+            knob: None,
+        });
+        sum.add(&other);
+        sum.add(&other);
+        assert_eq!((sum.threads, sum.moved_threads), (8, 1));
+        assert_eq!(sum.share(), Some(5.0 / 6.0));
+        assert_eq!(sum.movers.len(), 1);
+    }
+}

@@ -1,0 +1,97 @@
+//! Rules as they stand for a machine, and changes that were made by them. They
+//! are printed and logged, never stored.
+
+use serde::{Deserialize, Serialize};
+
+/// Schema of [`RulesRecord`].
+pub const RULES_SCHEMA: &str = "pinwise.rules/1";
+/// Schema of [`RuleChange`].
+pub const RULE_CHANGE_SCHEMA: &str = "pinwise.rule-change/1";
+
+/// A file of rules and whom it concerns now.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RulesRecord {
+    /// [`RULES_SCHEMA`].
+    pub schema: String,
+    /// The file.
+    pub file: String,
+    /// The rules, in its order.
+    pub rules: Vec<RuleRecord>,
+    /// What is odd about the file, each with line and column.
+    pub warnings: Vec<String>,
+}
+
+/// A rule.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RuleRecord {
+    /// Its name.
+    pub name: String,
+    /// Line of its name, from 1.
+    pub line: usize,
+    /// Its patterns, each `KEY = "PATTERN"`.
+    pub patterns: Vec<String>,
+    /// The placement; `null`: processes are not placed.
+    pub place: Option<String>,
+    /// The CPUs that it stands for where no cpuset forbids any, as a list;
+    /// `null` where it leaves processes where they are.
+    pub cpus: Option<String>,
+    /// The nice value; `null`: it is left.
+    pub nice: Option<i32>,
+    /// Processes that match now, and no earlier rule.
+    pub processes: Vec<RuleProcess>,
+}
+
+/// A process that a rule concerns.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RuleProcess {
+    /// Its number.
+    pub process: i32,
+    /// What it calls itself.
+    pub name: String,
+    /// CPUs of its first thread, as a list; `null` where it ended meanwhile.
+    pub cpus: Option<String>,
+}
+
+/// What happened to a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RuleChangeKind {
+    /// It was changed as a rule says.
+    Placed,
+    /// It was given back what it had before.
+    Released,
+    /// It was left as it is, though a rule says otherwise.
+    Refused,
+}
+
+/// A change that was made by rules, or was not; a line of the log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RuleChange {
+    /// [`RULE_CHANGE_SCHEMA`].
+    pub schema: String,
+    /// When, RFC 3339 in UTC; empty until it is written.
+    pub time: String,
+    /// What happened.
+    pub change: RuleChangeKind,
+    /// Was nothing changed, as only a look was wanted?
+    pub dry_run: bool,
+    /// The rule; `null` where none asks for anything any more.
+    pub rule: Option<String>,
+    /// The process.
+    pub process: i32,
+    /// What it calls itself; `null` where that was not looked up.
+    pub name: Option<String>,
+    /// Threads that were changed.
+    pub threads: usize,
+    /// Threads of which something was left, as somebody else had set their CPUs
+    /// or nice value.
+    pub threads_left: usize,
+    /// CPUs before, as a list; `null` where they were not changed.
+    pub from: Option<String>,
+    /// CPUs now.
+    pub to: Option<String>,
+    /// The nice value now; `null` where it was not changed.
+    pub nice: Option<i32>,
+    /// Why it was refused or released.
+    pub why: Option<String>,
+}

@@ -1,0 +1,63 @@
+//! A service that ran already when it was placed or measured.
+
+use serde::{Deserialize, Serialize};
+
+/// Schema of [`Applied`].
+pub const APPLIED_SCHEMA: &str = "pinwise.applied/1";
+
+/// Whose threads were placed while they ran.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ServiceRecord {
+    /// Its process, of a cgroup the first one; `null` where it had ended.
+    pub pid: Option<i32>,
+    /// The name of that process.
+    pub name: String,
+    /// Its command line.
+    pub command: Vec<String>,
+    /// The systemd unit, where it was named by one.
+    #[serde(default)]
+    pub unit: Option<String>,
+    /// The cgroup, where it was named by one or by a unit.
+    #[serde(default)]
+    pub cgroup: Option<String>,
+    /// What told its figure: a command or an address; `null`: not measured.
+    #[serde(default)]
+    pub metric_source: Option<String>,
+    /// How long each placement was measured at a time, seconds.
+    #[serde(default)]
+    pub sample_s: Option<f64>,
+    /// Time thrown away after each change of placement, seconds.
+    #[serde(default)]
+    pub settle_s: Option<f64>,
+}
+
+/// A placement that was applied to what ran already, and given back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Applied {
+    /// [`APPLIED_SCHEMA`].
+    pub schema: String,
+    /// Whose threads.
+    pub service: ServiceRecord,
+    /// The placement, as on the command line.
+    pub placement: String,
+    /// CPUs that the placement stands for, as a list.
+    pub asked_cpus: String,
+    /// CPUs that the kernel granted, all threads together, as a list.
+    pub granted_cpus: String,
+    /// CPUs that threads were seen on, as a list.
+    pub observed_cpus: String,
+    /// Times that a thread was seen after it had run.
+    pub observations: u64,
+    /// Of these, on CPUs of the placement, 0 to 1; `null` where nothing ran.
+    pub observed_share: Option<f64>,
+    /// Threads that were placed, all in all.
+    pub threads: usize,
+    /// Threads left alone, each with the reason.
+    pub left_alone: Vec<String>,
+    /// Threads that have their own mask again.
+    pub returned: usize,
+    /// Threads that ended meanwhile.
+    pub ended: usize,
+    /// From the first change to the last, seconds.
+    pub elapsed_s: f64,
+}

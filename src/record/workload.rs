@@ -1,0 +1,27 @@
+//! Surroundings of a command as a record.
+
+use serde::{Deserialize, Serialize};
+
+/// What a command is and how it was run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkloadRecord {
+    /// File on standard input.
+    pub input: Option<String>,
+    /// Added environment.
+    pub environment: Vec<(String, String)>,
+    /// Run before every run.
+    pub prepare: Option<String>,
+    /// Run after every run.
+    pub cleanup: Option<String>,
+    /// Time-out, seconds.
+    pub timeout_s: Option<f64>,
+    /// The recipe it was made from.
+    #[serde(default)]
+    pub recipe: Option<String>,
+    /// Run after every run that succeeded: its failure makes the run fail.
+    #[serde(default)]
+    pub verify: Option<String>,
+    /// Regular expression that the output had to hold.
+    #[serde(default)]
+    pub expect: Option<String>,
+}

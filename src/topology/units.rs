@@ -1,0 +1,394 @@
+//! The units of a machine from as few files as tell them.
+//!
+//! A program that places its own threads starts faster than a few thousand
+//! files can be read: of a CPU whose core, package or last-level cache another
+//! CPU has told of already, nothing is read. That is what the whole report
+//! comes to as well, where it does not contradict itself; there the first CPU
+//! is believed, here as there. Not read are names and versions, inner caches,
+//! sizes of caches and memory.
+
+use std::collections::BTreeMap;
+
+use super::build::{CpuFacts, Facts, NodeFacts};
+use super::{Cache, CacheType, Capture, CpuSet, Warning, cgroup, sysfs, wanted_cgroup_files};
+
+const CPU_DIR: &str = "sys/devices/system/cpu";
+const NODE_DIR: &str = "sys/devices/system/node";
+
+/// The shape of a file of CPUs, and what it is called; the list is the shorter
+/// form, and the names without `core_cpus` are those before Linux 5.3.
+type Named = (&'static str, Form);
+
+const CORE: [Named; 4] = [
+    ("topology/core_cpus_list", Form::List),
+    ("topology/thread_siblings_list", Form::List),
+    ("topology/core_cpus", Form::Mask),
+    ("topology/thread_siblings", Form::Mask),
+];
+const PACKAGE: [Named; 4] = [
+    ("topology/package_cpus_list", Form::List),
+    ("topology/core_siblings_list", Form::List),
+    ("topology/package_cpus", Form::Mask),
+    ("topology/core_siblings", Form::Mask),
+];
+const SHARED: [Named; 2] = [
+    ("shared_cpu_list", Form::List),
+    ("shared_cpu_map", Form::Mask),
+];
+const LOCAL: [Named; 2] = [("cpulist", Form::List), ("cpumap", Form::Mask)];
+
+/// From this level on there are no caches of instructions alone.
+const UNIFIED_FROM: u8 = 3;
+
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    List,
+    Mask,
+}
+
+/// Files by path without a leading slash, read one at a time. The path
+/// `pinwise/affinity` stands for the affinity mask, as a list.
+pub trait Files {
+    /// Content without surrounding white space and NUL bytes; `None` where
+    /// missing or no text.
+    fn text(&mut self, path: &str) -> Option<&str>;
+
+    /// Names in a folder; none where it cannot be listed.
+    fn children(&mut self, folder: &str) -> Vec<String>;
+}
+
+impl Files for &Capture {
+    fn text(&mut self, path: &str) -> Option<&str> {
+        Capture::text(self, path)
+    }
+
+    fn children(&mut self, folder: &str) -> Vec<String> {
+        Capture::children(self, folder).map(str::to_owned).collect()
+    }
+}
+
+pub(super) fn read(files: &mut impl Files) -> (Facts, Vec<Warning>) {
+    let mut reader = Reader {
+        files,
+        warnings: Vec::new(),
+        path: String::new(),
+    };
+    let limits = cgroup::limits(&reader.limits(), &mut reader.warnings);
+    let mask = limits
+        .restrictions
+        .iter()
+        .find(|r| r.by == cgroup::AFFINITY);
+    let online = reader.online(mask.map(|mask| &mask.leaves));
+    let present = reader.present(&online);
+    let facts = Facts {
+        cpus: reader.cpus(&present, &online),
+        caches: reader.last_level_caches(&online),
+        nodes: reader.nodes(),
+        kinds: reader.kinds(&online),
+        restrictions: limits.restrictions,
+        allowed_nodes: limits.allowed_nodes,
+        quota: limits.quota,
+        ..Facts::default()
+    };
+    (facts, reader.warnings)
+}
+
+struct Reader<'a, F> {
+    files: &'a mut F,
+    warnings: Vec<Warning>,
+    /// Kept, so that a path takes no allocation.
+    path: String,
+}
+
+impl<F: Files> Reader<'_, F> {
+    /// The files that say what this process may use.
+    fn limits(&mut self) -> Capture {
+        let mut capture = Capture::new();
+        for path in ["pinwise/affinity", "proc/self/cgroup", "proc/self/cpuset"] {
+            self.keep(&mut capture, path);
+        }
+        // A table of mounts is long where containers run. Where version 2 stands
+        // alone it is mounted here.
+        let own = capture.text("proc/self/cgroup").unwrap_or_default();
+        let only_v2 = own.starts_with("0::") && own.lines().count() == 1;
+        if only_v2 && self.read("sys/fs/cgroup/cgroup.controllers").is_some() {
+            capture.insert("proc/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n");
+        } else {
+            self.keep(&mut capture, "proc/mounts");
+        }
+        for path in wanted_cgroup_files(&capture) {
+            self.keep(&mut capture, &path);
+        }
+        capture
+    }
+
+    fn keep(&mut self, capture: &mut Capture, path: &str) {
+        if let Some(text) = self.files.text(path) {
+            capture.insert(path, text);
+        }
+    }
+
+    fn read(&mut self, path: &str) -> Option<&str> {
+        self.files.text(path).filter(|text| !text.is_empty())
+    }
+
+    /// Reads a file of a CPU, cache or node; the path is put together in place.
+    fn set(&mut self, folder: &str, (file, form): Named) -> Option<CpuSet> {
+        self.path.clear();
+        self.path.push_str(folder);
+        self.path.push('/');
+        self.path.push_str(file);
+        let text = self.files.text(&self.path).filter(|t| !t.is_empty())?;
+        let parsed = match form {
+            Form::List => CpuSet::parse_list(text),
+            Form::Mask => CpuSet::parse_mask(text),
+        };
+        parsed
+            .map_err(|error| {
+                self.warnings
+                    .push(format!("/{}: {error}; ignored.", self.path))
+            })
+            .ok()
+    }
+
+    /// The first of several files that holds CPUs, the one whose folder it is
+    /// among them. The one that was there last time is tried first.
+    fn own(&mut self, folder: &str, names: &mut [Named], cpu: usize) -> Option<CpuSet> {
+        let found = names.iter().enumerate().find_map(|(index, &name)| {
+            let set = self.set(folder, name).filter(|set| set.contains(cpu))?;
+            Some((index, set))
+        });
+        let (index, set) = found?;
+        names[..=index].rotate_right(1);
+        Some(set)
+    }
+
+    fn online(&mut self, mask: Option<&CpuSet>) -> CpuSet {
+        let listed = self.set(CPU_DIR, ("online", Form::List));
+        if let Some(online) = listed.filter(|set| !set.is_empty()) {
+            return online;
+        }
+        let folders = self.numbered(CPU_DIR, "cpu");
+        let online: CpuSet = folders
+            .into_iter()
+            .filter(|id| self.read(&format!("{CPU_DIR}/cpu{id}/online")) != Some("0"))
+            .collect();
+        if online.is_empty() {
+            return mask.cloned().unwrap_or_default();
+        }
+        online
+    }
+
+    fn present(&mut self, online: &CpuSet) -> CpuSet {
+        let listed = self.set(CPU_DIR, ("present", Form::List));
+        let present = listed.unwrap_or_else(|| {
+            let folders = self.numbered(CPU_DIR, "cpu");
+            folders.into_iter().collect()
+        });
+        present.union(online)
+    }
+
+    fn numbered(&mut self, folder: &str, stem: &str) -> Vec<usize> {
+        let names = self.files.children(folder);
+        let mut numbers: Vec<usize> = names
+            .iter()
+            .filter_map(|name| {
+                let digits = name.strip_prefix(stem)?;
+                let number: usize = digits.parse().ok()?;
+                (number.to_string() == digits).then_some(number)
+            })
+            .collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    fn cpus(&mut self, present: &CpuSet, online: &CpuSet) -> BTreeMap<usize, CpuFacts> {
+        let mut cpus: BTreeMap<usize, CpuFacts> = present
+            .iter()
+            .map(|id| {
+                let online = online.contains(id);
+                let facts = CpuFacts {
+                    online,
+                    ..CpuFacts::default()
+                };
+                (id, facts)
+            })
+            .collect();
+        let (mut cores, mut packages) = (CORE, PACKAGE);
+        for (id, set) in self.units(online, &mut cores) {
+            cpus.entry(id).or_default().core = Some(set);
+        }
+        for (id, set) in self.units(online, &mut packages) {
+            cpus.entry(id).or_default().package = Some(set);
+        }
+        if self.may_have_modules() {
+            for id in online.iter() {
+                let text = self.read(&format!("{CPU_DIR}/cpu{id}/topology/core_id"));
+                cpus.entry(id).or_default().core_id = text.and_then(|text| text.parse().ok());
+            }
+        }
+        cpus
+    }
+
+    /// Asks one CPU of each unit who is in it.
+    fn units(&mut self, online: &CpuSet, names: &mut [Named]) -> Vec<(usize, CpuSet)> {
+        let mut told = CpuSet::new();
+        let mut units = Vec::new();
+        for id in online.iter() {
+            if told.contains(id) {
+                continue;
+            }
+            if let Some(set) = self.own(&format!("{CPU_DIR}/cpu{id}"), names, id) {
+                told = told.union(&set);
+                units.push((id, set));
+            }
+        }
+        units
+    }
+
+    /// Only AMD's family 15h (Bulldozer) calls two cores siblings, and gives
+    /// them two core ids. Where the processor is not named, all are read.
+    fn may_have_modules(&mut self) -> bool {
+        let modalias = self.read(&format!("{CPU_DIR}/modalias"));
+        modalias.is_none_or(|name| name.contains("ven0002fam0015"))
+    }
+
+    /// One CPU of each last-level cache tells who shares it. Where the number
+    /// of the outermost cache so far has the same level, it is the outermost
+    /// again; of a CPU where it has not, all are read.
+    fn last_level_caches(&mut self, online: &CpuSet) -> Vec<Cache> {
+        let mut shared = SHARED;
+        let mut usual: Option<(usize, u8)> = None;
+        let mut told = CpuSet::new();
+        let mut caches = Vec::new();
+        for id in online.iter() {
+            if told.contains(id) {
+                continue;
+            }
+            let folder = format!("{CPU_DIR}/cpu{id}/cache");
+            let is_usual = |&(index, level): &(usize, u8)| {
+                level >= UNIFIED_FROM && self.level(&folder, index) == Some(level)
+            };
+            let outermost = usual.filter(is_usual);
+            let Some((index, level)) = outermost.or_else(|| self.outermost(&folder)) else {
+                continue;
+            };
+            usual = Some((index, level));
+            let cpus = self
+                .own(&format!("{folder}/index{index}"), &mut shared, id)
+                .unwrap_or_else(|| CpuSet::single(id));
+            told = told.union(&cpus);
+            caches.push(Cache {
+                level,
+                kind: CacheType::Unified,
+                size_bytes: None,
+                cpus,
+            });
+        }
+        caches
+    }
+
+    fn level(&mut self, folder: &str, index: usize) -> Option<u8> {
+        let text = self.read(&format!("{folder}/index{index}/level"))?;
+        text.parse().ok().filter(|&level| level > 0)
+    }
+
+    /// Number and level of the outermost cache that holds data.
+    fn outermost(&mut self, folder: &str) -> Option<(usize, u8)> {
+        let mut found: Option<(usize, u8)> = None;
+        for index in self.numbered(folder, "index") {
+            let Some(level) = self.level(folder, index) else {
+                continue;
+            };
+            let kind = self.read(&format!("{folder}/index{index}/type"));
+            let holds_data = matches!(kind, Some("Data" | "Unified"));
+            if holds_data && found.is_none_or(|(_, highest)| level >= highest) {
+                found = Some((index, level));
+            }
+        }
+        found
+    }
+
+    fn nodes(&mut self) -> Vec<NodeFacts> {
+        let listed = self.set(NODE_DIR, ("online", Form::List));
+        let numbers: Vec<usize> = match listed {
+            Some(nodes) => nodes.iter().collect(),
+            None => self.numbered(NODE_DIR, "node"),
+        };
+        let gpus = self.gpu_nodes();
+        let numbers = numbers.into_iter().filter(|node| !gpus.contains(node));
+        numbers
+            .map(|node| {
+                let folder = format!("{NODE_DIR}/node{node}");
+                let cpus = LOCAL.iter().find_map(|&name| self.set(&folder, name));
+                NodeFacts {
+                    node,
+                    cpus: cpus.unwrap_or_default(),
+                    memory_bytes: None,
+                }
+            })
+            .collect()
+    }
+
+    fn gpu_nodes(&mut self) -> std::collections::BTreeSet<usize> {
+        let folder = "proc/driver/nvidia/gpus";
+        let mut capture = Capture::new();
+        for gpu in self.files.children(folder) {
+            self.keep(&mut capture, &format!("{folder}/{gpu}/numa_status"));
+        }
+        sysfs::gpu_nodes(&capture)
+    }
+
+    /// The files that tell kinds of CPU, fewest first; each way only where the
+    /// one before told nothing.
+    fn kinds(&mut self, online: &CpuSet) -> Vec<super::KindFacts> {
+        let mut capture = Capture::new();
+        for pmu in ["cpu_core", "cpu_atom", "cpu_lowpower"] {
+            self.keep(&mut capture, &format!("sys/devices/{pmu}/cpus"));
+        }
+        if capture.len() < 2 {
+            let types = format!("{CPU_DIR}/types");
+            for name in self.files.children(&types) {
+                for (file, _) in LOCAL.map(|(file, form)| (format!("{types}/{name}/{file}"), form))
+                {
+                    self.keep(&mut capture, &file);
+                }
+            }
+            let has_types = capture.children(&types).next().is_some();
+            let by_design = self.of_all(&mut capture, online, "regs/identification/midr_el1");
+            let differ = by_design && self.differ(&capture, online);
+            if has_types || differ || !by_design {
+                let has_capacity = self.of_all(&mut capture, online, "cpu_capacity");
+                if (has_types || differ) && !has_capacity {
+                    self.of_all(&mut capture, online, "cpufreq/cpuinfo_max_freq");
+                }
+            }
+        }
+        sysfs::kinds(&capture, online, &mut self.warnings)
+    }
+
+    /// Reads a file of every CPU, if the first has it.
+    fn of_all(&mut self, capture: &mut Capture, online: &CpuSet, file: &str) -> bool {
+        for id in online.iter() {
+            let path = format!("{CPU_DIR}/cpu{id}/{file}");
+            self.keep(capture, &path);
+            if !capture.contains(&path) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn differ(&self, capture: &Capture, online: &CpuSet) -> bool {
+        let design = |id: usize| {
+            let path = format!("{CPU_DIR}/cpu{id}/regs/identification/midr_el1");
+            capture.text(&path).map(str::to_owned)
+        };
+        let first = online.first().and_then(design);
+        online.iter().any(|id| design(id) != first)
+    }
+}
+
+#[cfg(test)]
+#[path = "units_tests.rs"]
+mod tests;

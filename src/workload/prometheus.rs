@@ -1,0 +1,388 @@
+//! Figures in Prometheus' text format, as servers tell them on `/metrics`.
+//!
+//! The format is that of
+//! <https://prometheus.io/docs/instrumenting/exposition_formats/>; `OpenMetrics`
+//! adds exemplars behind a value, which are passed over. Lines that are not of
+//! the format are passed over too: a page is read for one figure, not judged.
+//! Counters and histograms only mean something between two readings of a
+//! page, which [`two_readings`] puts into one text.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Names and quotes that a selector may hold, bytes.
+const LONGEST: usize = 4096;
+/// Stands between two readings; for everybody else it is a comment.
+const BETWEEN: &str = "\n# pinwise: seconds until the next reading: ";
+
+/// What is asked of a page.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Query {
+    what: What,
+    name: String,
+    labels: Vec<(String, String)>,
+}
+
+/// What is made of the series that a query selects.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum What {
+    /// The value itself, of exactly one series.
+    Value,
+    /// What a counter grew by in a second, over all series.
+    Rate,
+    /// The mean of what a histogram or summary was told meanwhile.
+    Mean,
+    /// A quantile (0 to 1) of what a histogram was told meanwhile.
+    Quantile(f64),
+}
+
+/// Why a page has no such figure.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Missing {
+    /// No series has this name and these labels.
+    #[error("{0} is not there")]
+    Absent(String),
+    /// A value of several series.
+    #[error("{name} stands for {count} series: choose one by its labels, such as {example}")]
+    Several {
+        /// As asked.
+        name: String,
+        /// How many.
+        count: usize,
+        /// One of them.
+        example: String,
+    },
+    /// A counter went backwards.
+    #[error("{0} fell meanwhile: the service was started anew")]
+    Reset(String),
+    /// Nothing happened.
+    #[error("{0} did not grow meanwhile: is there any load on the service?")]
+    Idle(String),
+    /// There is only one reading.
+    #[error("{0} needs two readings of a page, as of a service that runs already (compare --pid)")]
+    OneReading(String),
+}
+
+/// One line of a page.
+#[derive(Debug, Clone, PartialEq)]
+struct Series<'a> {
+    name: &'a str,
+    labels: Vec<(&'a str, String)>,
+    value: f64,
+}
+
+/// Two readings of a page, so many seconds apart, as one text.
+#[must_use]
+pub fn two_readings(first: &[u8], second: &[u8], seconds: f64) -> Vec<u8> {
+    let line = format!("{BETWEEN}{seconds:?}\n");
+    [first, line.as_bytes(), second].concat()
+}
+
+/// The readings in a text and the seconds between them; a text with one
+/// reading is its second.
+fn readings(text: &str) -> (Option<(&str, f64)>, &str) {
+    let split = text.split_once(BETWEEN).and_then(|(first, rest)| {
+        let (seconds, second) = rest.split_once('\n')?;
+        let seconds: f64 = seconds.parse().ok()?;
+        (seconds.is_finite() && seconds > 0.0).then_some(((first, seconds), second))
+    });
+    match split {
+        Some((first, second)) => (Some(first), second),
+        None => (None, text),
+    }
+}
+
+impl Query {
+    /// Reads `NAME{label="value"}`, or that in `rate(…)`, `mean(…)` or
+    /// `p99(…)`. `None`: it is not of that form.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        if text.len() > LONGEST {
+            return None;
+        }
+        let text = text.trim();
+        let (what, selector) = match text.strip_suffix(')').and_then(|t| t.split_once('(')) {
+            Some(("rate", inside)) => (What::Rate, inside),
+            Some(("mean", inside)) => (What::Mean, inside),
+            Some((function, inside)) => (What::Quantile(quantile(function)?), inside),
+            None => (What::Value, text),
+        };
+        let (name, rest) = name(selector.trim())?;
+        let labels = match rest.trim() {
+            "" => Vec::new(),
+            rest => {
+                let (labels, after) = labels(rest.strip_prefix('{')?)?;
+                if !after.trim().is_empty() {
+                    return None;
+                }
+                let owned = labels.into_iter();
+                owned
+                    .map(|(name, value)| (name.to_owned(), value))
+                    .collect()
+            }
+        };
+        Some(Self {
+            what,
+            name: name.to_owned(),
+            labels,
+        })
+    }
+
+    /// Does it need two readings, some time apart?
+    #[must_use]
+    pub const fn needs_two_readings(&self) -> bool {
+        !matches!(self.what, What::Value)
+    }
+
+    /// Reads the figure off a page, or off two readings of it.
+    ///
+    /// # Errors
+    /// [`Missing`] says why there is none.
+    pub fn read(&self, text: &str) -> Result<f64, Missing> {
+        let (first, second) = readings(text);
+        if self.what == What::Value {
+            return self.value(second);
+        }
+        let (first, seconds) = first.ok_or_else(|| Missing::OneReading(self.to_string()))?;
+        match self.what {
+            What::Value | What::Rate => {
+                let grown = self.growth(&self.name, first, second)?;
+                self.grown(grown / seconds)
+            }
+            What::Mean => {
+                let sum = self.growth(&format!("{}_sum", self.name), first, second)?;
+                let count = self.growth(&format!("{}_count", self.name), first, second)?;
+                self.grown(count)?;
+                Ok(sum / count)
+            }
+            What::Quantile(share) => self.quantile(share, first, second),
+        }
+    }
+
+    fn grown(&self, value: f64) -> Result<f64, Missing> {
+        if value < 0.0 {
+            return Err(Missing::Reset(self.selector()));
+        }
+        if value > 0.0 {
+            return Ok(value);
+        }
+        Err(Missing::Idle(self.selector()))
+    }
+
+    fn value(&self, page: &str) -> Result<f64, Missing> {
+        let found: Vec<Series<'_>> = self.select(&self.name, page).collect();
+        match found.as_slice() {
+            [] => Err(Missing::Absent(self.selector())),
+            [one] => Ok(one.value),
+            [first, ..] => Err(Missing::Several {
+                name: self.selector(),
+                count: found.len(),
+                example: selector(
+                    first.name,
+                    first.labels.iter().map(|(name, value)| (*name, value)),
+                ),
+            }),
+        }
+    }
+
+    /// What the series of a name grew by, all together.
+    fn growth(&self, name: &str, first: &str, second: &str) -> Result<f64, Missing> {
+        let sum = |page: &str| {
+            let found = self.select(name, page).map(|series| series.value);
+            found.fold(None, |sum: Option<f64>, value| {
+                Some(sum.unwrap_or(0.0) + value)
+            })
+        };
+        let absent = || Missing::Absent(name.to_owned());
+        // A series that appeared meanwhile began at 0.
+        let grown = sum(second).ok_or_else(absent)? - sum(first).unwrap_or(0.0);
+        if grown < 0.0 {
+            return Err(Missing::Reset(self.selector()));
+        }
+        Ok(grown)
+    }
+
+    /// As `histogram_quantile` of Prometheus: values are spread evenly in their
+    /// bucket, the first bucket begins at 0, and what lies in the last one,
+    /// which has no end, is told as the beginning of it.
+    fn quantile(&self, share: f64, first: &str, second: &str) -> Result<f64, Missing> {
+        let mut buckets = self.buckets(second)?;
+        for (end, count) in self.buckets(first).unwrap_or_default() {
+            if let Some(now) = buckets
+                .iter_mut()
+                .find(|(other, _)| other.total_cmp(&end).is_eq())
+            {
+                now.1 -= count;
+            }
+        }
+        let total = buckets.last().map_or(0.0, |(_, count)| *count);
+        self.grown(total)?;
+        let rank = share * total;
+        let (mut below, mut begin) = (0.0, 0.0);
+        for (end, count) in buckets {
+            if count >= rank && count > below {
+                if end.is_infinite() {
+                    return Ok(begin);
+                }
+                let begin = if end < begin { end } else { begin };
+                return Ok(begin + (end - begin) * (rank - below) / (count - below));
+            }
+            (below, begin) = (below.max(count), end);
+        }
+        Ok(begin)
+    }
+
+    /// Ends of the buckets and how many values lie below each, in order.
+    fn buckets(&self, page: &str) -> Result<Vec<(f64, f64)>, Missing> {
+        let name = format!("{}_bucket", self.name);
+        let mut counts: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
+        for series in self.select(&name, page) {
+            let end = series.labels.iter().find(|(label, _)| *label == "le");
+            let Some(end) = end.and_then(|(_, text)| number(text)) else {
+                continue;
+            };
+            // The order of the bits is that of the numbers.
+            let bits = end.to_bits().cast_signed();
+            let key = if bits < 0 { i64::MIN ^ !bits } else { bits };
+            counts.entry(key).or_insert((end, 0.0)).1 += series.value;
+        }
+        if counts.is_empty() {
+            return Err(Missing::Absent(name));
+        }
+        Ok(counts.into_values().collect())
+    }
+
+    fn select<'a>(&'a self, name: &'a str, page: &'a str) -> impl Iterator<Item = Series<'a>> {
+        page.lines()
+            .filter(move |line| line.trim_start().starts_with(name))
+            .filter_map(line)
+            .filter(move |series| series.name == name)
+            .filter(|series| {
+                self.labels.iter().all(|(name, value)| {
+                    let mut own = series.labels.iter();
+                    own.any(|(other, own)| other == name && own == value)
+                })
+            })
+    }
+
+    fn selector(&self) -> String {
+        let labels = self.labels.iter();
+        selector(
+            &self.name,
+            labels.map(|(name, value)| (name.as_str(), value)),
+        )
+    }
+}
+
+impl fmt::Display for Query {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let selector = self.selector();
+        match self.what {
+            What::Value => out.write_str(&selector),
+            What::Rate => write!(out, "rate({selector})"),
+            What::Mean => write!(out, "mean({selector})"),
+            What::Quantile(share) => {
+                // 0.999 times 100 is no round number in binary.
+                let percent = (share * 1e8).round() / 1e6;
+                write!(out, "p{percent}({selector})")
+            }
+        }
+    }
+}
+
+fn selector<'a>(name: &str, labels: impl Iterator<Item = (&'a str, &'a String)>) -> String {
+    let labels: Vec<String> = labels
+        .map(|(name, value)| {
+            let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+            format!("{name}=\"{}\"", value.replace('\n', "\\n"))
+        })
+        .collect();
+    if labels.is_empty() {
+        return name.to_owned();
+    }
+    format!("{name}{{{}}}", labels.join(","))
+}
+
+/// `p99`, `p99.9`, `median` as a share.
+fn quantile(function: &str) -> Option<f64> {
+    if function == "median" {
+        return Some(0.5);
+    }
+    let digits = function.strip_prefix('p')?;
+    let is_plain = digits.len() <= 8 && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let percent: f64 = digits.parse().ok().filter(|_| is_plain)?;
+    (percent > 0.0 && percent < 100.0).then_some(percent / 100.0)
+}
+
+/// A line's name, labels and value; `None` for comments and what is no line
+/// of the format.
+fn line(text: &str) -> Option<Series<'_>> {
+    let (name, rest) = name(text.trim())?;
+    let rest = rest.trim_start();
+    let (labels, rest) = match rest.strip_prefix('{') {
+        Some(inside) => labels(inside)?,
+        None => (Vec::new(), rest),
+    };
+    let value = number(rest.split_ascii_whitespace().next()?)?;
+    Some(Series {
+        name,
+        labels,
+        value,
+    })
+    .filter(|series| !series.value.is_nan())
+}
+
+fn name(text: &str) -> Option<(&str, &str)> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':' || c == '.';
+    let end = text.find(|c| !is_name(c)).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    let starts_well = name.starts_with(|c: char| !c.is_ascii_digit() && c != '.');
+    starts_well.then_some((name, rest))
+}
+
+type Labels<'a> = Vec<(&'a str, String)>;
+
+/// Labels up to the closing brace, and what follows it.
+fn labels(mut text: &str) -> Option<(Labels<'_>, &str)> {
+    let mut found = Vec::new();
+    loop {
+        text = text.trim_start();
+        if let Some(after) = text.strip_prefix('}') {
+            return Some((found, after));
+        }
+        let (label, rest) = name(text)?;
+        let rest = rest.trim_start().strip_prefix('=')?.trim_start();
+        let (value, rest) = quoted(rest.strip_prefix('"')?)?;
+        found.push((label, value));
+        let rest = rest.trim_start();
+        text = rest.strip_prefix(',').unwrap_or(rest);
+        if text.len() == rest.len() && !rest.starts_with('}') {
+            return None;
+        }
+    }
+}
+
+/// A label's value up to its closing quote, and what follows it.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let mut value = String::new();
+    let mut characters = text.char_indices();
+    while let Some((at, character)) = characters.next() {
+        match character {
+            '"' => return Some((value, &text[at + 1..])),
+            '\\' => match characters.next()?.1 {
+                'n' => value.push('\n'),
+                other => value.push(other),
+            },
+            other => value.push(other),
+        }
+    }
+    None
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.parse().ok()
+}
+
+#[cfg(test)]
+#[path = "prometheus_tests.rs"]
+mod tests;

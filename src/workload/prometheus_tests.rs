@@ -1,0 +1,119 @@
+//! Pages, two readings, and what is no query.
+
+use super::*;
+use proptest::prelude::*;
+
+const PAGE: &str = "# HELP requests_total Requests.\n# TYPE requests_total counter\n\
+    requests_total{path=\"/a\",code=\"200\"} 100 1395066363000\n\
+    requests_total{path=\"/b \\\"x\\\"\",code=\"200\",} 20\n\
+    requests_totally 5\nup 1\nload 2.5e0 # {trace=\"a\"} 0.5\n\
+    latency_bucket{le=\"0.1\"} 0\nlatency_bucket{le=\"0.2\"} 0\n\
+    latency_bucket{le=\"+Inf\"} 0\nlatency_sum 0\nlatency_count 0\nodd{ 3\nnan NaN\n";
+const LATER: &str = "requests_total{path=\"/a\",code=\"200\"} 150\n\
+    requests_total{path=\"/b \\\"x\\\"\",code=\"200\"} 30\nrequests_total{path=\"/new\"} 40\n\
+    latency_bucket{le=\"0.1\"} 50\nlatency_bucket{le=\"0.2\"} 90\n\
+    latency_bucket{le=\"+Inf\"} 100\nlatency_sum 12\nlatency_count 100\nup 1\n";
+
+#[track_caller]
+fn check(query: &str, expected: Result<f64, &str>) {
+    let query = Query::parse(query).unwrap();
+    let both = two_readings(PAGE.as_bytes(), LATER.as_bytes(), 2.0);
+    let text = match query.needs_two_readings() {
+        true => String::from_utf8(both).unwrap(),
+        false => PAGE.to_owned(),
+    };
+    match (query.read(&text), expected) {
+        (Ok(value), Ok(wanted)) => assert!((value - wanted).abs() < 1e-9, "{query}: {value}"),
+        (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
+        (got, wanted) => panic!("{query}: {got:?} instead of {wanted:?}"),
+    }
+}
+
+#[test]
+fn figures_of_a_page() {
+    check("load", Ok(2.5));
+    check("requests_total{path=\"/a\"}", Ok(100.0));
+    check("requests_total{ path = \"/b \\\"x\\\"\" , }", Ok(20.0));
+    check("requests_total", Err("2 series"));
+    check("requests", Err("requests is not there"));
+    check("odd", Err("not there"));
+    check("nan", Err("not there"));
+    check("up{a=\"b\"}", Err("up{a=\"b\"} is not there"));
+}
+
+#[test]
+fn figures_between_two_readings() {
+    check("rate(requests_total)", Ok(50.0));
+    check("rate(requests_total{path=\"/a\"})", Ok(25.0));
+    check("rate(up)", Err("did not grow"));
+    check("rate(gone)", Err("not there"));
+    check("mean(latency)", Ok(0.12));
+    check("median(latency)", Ok(0.1));
+    check("p70(latency)", Ok(0.15));
+    check("p95(latency)", Ok(0.2));
+    check("p99.9(requests_total)", Err("requests_total_bucket"));
+    let rate = Query::parse("rate(a)").unwrap();
+    let fell = two_readings(b"a 5\n", b"a 3\n", 1.0);
+    let fell = String::from_utf8(fell).unwrap();
+    assert_eq!(rate.read(&fell), Err(Missing::Reset("a".to_owned())));
+    assert!(matches!(rate.read("a 5\n"), Err(Missing::OneReading(_))));
+}
+
+#[test]
+fn what_is_no_query() {
+    for bad in [
+        "",
+        "1a",
+        "a b",
+        "a{",
+        "a{b}",
+        "a{b=\"c}",
+        "a{b=\"c\"}x",
+        "p0(a)",
+        "p100(a)",
+        "p(a)",
+        "sum(a)",
+        "rate(a",
+        "a{b=\"c\"d=\"e\"}",
+    ] {
+        assert_eq!(Query::parse(bad), None, "{bad}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(query in "(rate\\(|p99\\()?[a-c]{1,2}(\\{[a-c]=\"\\PC{0,5}\"\\})?\\)?", page in "([a-c]{1,2}(_bucket)?(\\{(le|[a-c])=\"\\PC{0,4}\",?\\})? \\PC{0,8}\n|\\PC{0,30}\n){0,6}", more in "([a-c]_bucket\\{le=\"[0-9.]{1,3}\"\\} [0-9]{1,3}\n){0,6}") {
+        if let Some(query) = Query::parse(&query) {
+            let written = query.to_string();
+            prop_assert_eq!(Query::parse(&written), Some(query.clone()));
+            let _ = query.read(&page);
+            let both = two_readings(page.as_bytes(), more.as_bytes(), 0.5);
+            let _ = query.read(&String::from_utf8(both).unwrap());
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_read(name in "[a-z_:][a-z0-9_:]{0,8}", label in "[a-z_]{1,5}", text in "[ -~\n]{0,8}", value in -1e12f64..1e12) {
+        let series = selector(&name, [(label.as_str(), &text)].into_iter());
+        let page = format!("other 1\n{series} {value:?} 17\n");
+        let query = Query::parse(&series).unwrap();
+        prop_assert_eq!(query.read(&page), Ok(value));
+    }
+
+    #[test]
+    fn quantiles_lie_among_the_buckets(counts in prop::collection::vec(0u32..50, 1..8), share in 0.01f64..0.99) {
+        let mut total = 0;
+        let mut page = String::new();
+        for (index, count) in counts.iter().enumerate() {
+            total += count;
+            page.push_str(&format!("h_bucket{{le=\"{}\"}} {total}\n", index + 1));
+        }
+        page.push_str(&format!("h_bucket{{le=\"+Inf\"}} {total}\n"));
+        let query = Query { what: What::Quantile(share), name: "h".to_owned(), labels: Vec::new() };
+        let both = String::from_utf8(two_readings(b"", page.as_bytes(), 1.0)).unwrap();
+        match query.read(&both) {
+            Ok(value) => prop_assert!((0.0..=counts.len() as f64).contains(&value), "{}", value),
+            Err(error) => prop_assert!(total == 0, "{}", error),
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Patterns of paths, as shells have them.
+//!
+//! Matching never tries all ways in turn, as names of processes are chosen by
+//! others: the worst case is the pattern's length times the square of the text's.
+
+use std::fmt;
+
+/// Longest pattern, bytes: the kernel's longest path.
+const LONGEST: usize = 4096;
+
+/// A pattern of paths: `*` is any run of characters without `/`, `**` any run
+/// at all, `?` one byte that is no `/`, `[a-z]` one of a set (`[!a-z]`: not of
+/// it), `\` takes the next character as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Glob {
+    text: String,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Byte(u8),
+    /// `?`
+    Any,
+    /// Ranges, and whether they are those that do not match.
+    Set(Vec<(u8, u8)>, bool),
+    /// `*`
+    Run,
+    /// `**`
+    Deep,
+}
+
+impl Glob {
+    /// Reads a pattern.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text.len() > LONGEST {
+            return Err(format!("a pattern has at most {LONGEST} bytes"));
+        }
+        let mut parts = Vec::new();
+        let mut rest = text.as_bytes();
+        while let Some((&byte, after)) = rest.split_first() {
+            rest = after;
+            match byte {
+                0 => return Err("it holds a NUL byte".to_owned()),
+                b'*' => {
+                    let stars = after.iter().take_while(|&&b| b == b'*').count();
+                    rest = &after[stars..];
+                    parts.push(if stars > 0 { Part::Deep } else { Part::Run });
+                }
+                b'?' => parts.push(Part::Any),
+                b'[' => {
+                    let (part, after) = set(after)?;
+                    parts.push(part);
+                    rest = after;
+                }
+                b'\\' => {
+                    let (&next, after) = after
+                        .split_first()
+                        .ok_or_else(|| "nothing follows the last \\".to_owned())?;
+                    parts.push(Part::Byte(next));
+                    rest = after;
+                }
+                byte => parts.push(Part::Byte(byte)),
+            }
+        }
+        Ok(Self {
+            text: text.to_owned(),
+            parts,
+        })
+    }
+
+    /// Does the whole text match?
+    #[must_use]
+    pub fn matches(&self, text: &[u8]) -> bool {
+        // Where to go on when what follows a star does not fit: for `*` and for
+        // the last `**`, each the part after it and the text that it took.
+        let (mut part, mut at) = (0, 0);
+        let mut run: Option<(usize, usize)> = None;
+        let mut deep: Option<(usize, usize)> = None;
+        loop {
+            match self.parts.get(part) {
+                Some(Part::Run) => {
+                    run = Some((part + 1, at));
+                    part += 1;
+                    continue;
+                }
+                Some(Part::Deep) => {
+                    deep = Some((part + 1, at));
+                    run = None;
+                    part += 1;
+                    continue;
+                }
+                Some(one) if text.get(at).is_some_and(|&byte| one.takes(byte)) => {
+                    part += 1;
+                    at += 1;
+                    continue;
+                }
+                None if at == text.len() => return true,
+                _ => {}
+            }
+            if let Some((next, taken)) = run
+                && text.get(taken).is_some_and(|&byte| byte != b'/')
+            {
+                run = Some((next, taken + 1));
+                (part, at) = (next, taken + 1);
+            } else if let Some((next, taken)) = deep
+                && taken < text.len()
+            {
+                deep = Some((next, taken + 1));
+                run = None;
+                (part, at) = (next, taken + 1);
+            } else {
+                return false;
+            }
+        }
+    }
+
+    /// Can a path match that begins at the root?
+    #[must_use]
+    pub(super) fn may_begin_with_slash(&self) -> bool {
+        match self.parts.first() {
+            Some(Part::Byte(byte)) => *byte == b'/',
+            Some(Part::Deep) => true,
+            Some(Part::Set(..)) => self.parts.first().is_some_and(|part| part.takes(b'/')),
+            Some(Part::Run) => self.parts.get(1) == Some(&Part::Byte(b'/')),
+            Some(Part::Any) | None => false,
+        }
+    }
+}
+
+impl Part {
+    fn takes(&self, byte: u8) -> bool {
+        match self {
+            Self::Byte(own) => *own == byte,
+            Self::Any => byte != b'/',
+            Self::Set(ranges, is_negated) => {
+                let is_in = ranges.iter().any(|&(from, to)| (from..=to).contains(&byte));
+                byte != b'/' && is_in != *is_negated
+            }
+            Self::Run | Self::Deep => false,
+        }
+    }
+}
+
+/// What follows `[`.
+fn set(mut rest: &[u8]) -> Result<(Part, &[u8]), String> {
+    let open = || "a [ has no ]".to_owned();
+    let mut ranges = Vec::new();
+    let is_negated = matches!(rest.first(), Some(b'!' | b'^'));
+    if is_negated {
+        rest = &rest[1..];
+    }
+    loop {
+        let (&from, after) = rest.split_first().ok_or_else(open)?;
+        if from == b']' && !ranges.is_empty() {
+            return Ok((Part::Set(ranges, is_negated), after));
+        }
+        if !from.is_ascii() {
+            return Err("sets hold ASCII characters only".to_owned());
+        }
+        match after {
+            [b'-', to, further @ ..] if *to != b']' => {
+                if *to < from || !to.is_ascii() {
+                    return Err("a range in [ ] runs backwards".to_owned());
+                }
+                ranges.push((from, *to));
+                rest = further;
+            }
+            _ => {
+                ranges.push((from, from));
+                rest = after;
+            }
+        }
+    }
+}
+
+impl fmt::Display for Glob {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[track_caller]
+    fn check(pattern: &str, matching: &[&str], others: &[&str]) {
+        let glob = Glob::parse(pattern).unwrap();
+        assert_eq!(glob.to_string(), pattern);
+        for text in matching {
+            assert!(glob.matches(text.as_bytes()), "{pattern} and {text}");
+        }
+        for text in others {
+            assert!(!glob.matches(text.as_bytes()), "{pattern} and {text}");
+        }
+    }
+
+    #[test]
+    fn stars_questions_and_sets() {
+        check(
+            "redis-server",
+            &["redis-server"],
+            &["redis", "redis-server2"],
+        );
+        check("*", &["", "a", "a b"], &["/", "a/b"]);
+        check("**", &["", "a/b/c"], &[]);
+        check("/usr/*/x", &["/usr/bin/x"], &["/usr/x", "/usr/a/b/x"]);
+        check("/usr/**/x", &["/usr/bin/x", "/usr/a/b/x"], &["/usr/x"]);
+        check("/usr/**x", &["/usr/x", "/usr/a/bx"], &["/usr/a/b"]);
+        check("a*b*c", &["abc", "axbxbc"], &["abcd", "ab/c"]);
+        check("**/a*b/c", &["/x/ab/c", "/ab/axb/c"], &["/ab/c/d"]);
+        check("py?", &["py3"], &["py", "py/", "py33"]);
+        check("[a-c]x[!0-9]", &["axx", "cx-"], &["dxx", "ax1", "ax/"]);
+        check("[]a]", &["]", "a"], &["b"]);
+        check(r"\*\[", &["*["], &["x["]);
+        check("", &[""], &["a"]);
+    }
+
+    #[test]
+    fn damaged_patterns_are_refused() {
+        for (bad, why) in [
+            ("a\0b", "NUL"),
+            ("[abc", "no ]"),
+            ("[", "no ]"),
+            ("[z-a]", "backwards"),
+            ("[ä]", "ASCII"),
+            ("a\\", "last \\"),
+            (&"x".repeat(5000), "4096"),
+        ] {
+            let error = Glob::parse(bad).unwrap_err();
+            assert!(error.contains(why), "{bad}: {error}");
+        }
+    }
+
+    /// What may take exponential time elsewhere.
+    #[test]
+    fn hostile_texts_take_no_time() {
+        let glob = Glob::parse(&"**a*".repeat(500)).unwrap();
+        assert!(!glob.matches(&b"a/".repeat(400)));
+    }
+
+    /// By definition, slowly.
+    fn truly(parts: &[Part], text: &[u8]) -> bool {
+        let Some((part, rest)) = parts.split_first() else {
+            return text.is_empty();
+        };
+        let (is_run, is_deep) = (*part == Part::Run, *part == Part::Deep);
+        if is_run || is_deep {
+            let longest = text.iter().take_while(|&&b| is_deep || b != b'/').count();
+            return (0..=longest).any(|taken| truly(rest, &text[taken..]));
+        }
+        text.split_first()
+            .is_some_and(|(&byte, text)| part.takes(byte) && truly(rest, text))
+    }
+
+    proptest! {
+        #[test]
+        fn matching_is_as_defined(pattern in "[ab/*?]{0,9}", text in "[ab/]{0,9}") {
+            let glob = Glob::parse(&pattern).unwrap();
+            prop_assert_eq!(glob.matches(text.as_bytes()), truly(&glob.parts, text.as_bytes()), "{} {}", pattern, text);
+            if glob.matches(text.as_bytes()) && text.starts_with('/') {
+                prop_assert!(glob.may_begin_with_slash());
+            }
+        }
+
+        #[test]
+        fn any_pattern_is_read_or_refused(pattern in "\\PC{0,30}", text in prop::collection::vec(any::<u8>(), 0..40)) {
+            if let Ok(glob) = Glob::parse(&pattern) {
+                prop_assert_eq!(glob.matches(&text), truly(&glob.parts, &text));
+            }
+        }
+
+        #[test]
+        fn a_text_without_signs_matches_itself(text in "[a-zA-Z0-9/._ -]{0,40}") {
+            prop_assert!(Glob::parse(&text).unwrap().matches(text.as_bytes()));
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! From TOML to rules.
+//!
+//! Every mistake is told with line, column and key; nothing is guessed, and a
+//! file with a mistake has no rules.
+
+use regex_lite::RegexBuilder;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{At, Executable, Glob, Position, Rule, Rules, RulesError, User};
+
+/// Largest file, bytes.
+const LARGEST: usize = 1024 * 1024;
+/// Most rules.
+const MOST: usize = 1000;
+/// Longest name of a rule.
+const LONGEST_NAME: usize = 60;
+/// Compiled size of a regular expression, bytes.
+const LARGEST_REGEX: usize = 64 * 1024;
+/// Nice values of Linux.
+const NICE: std::ops::RangeInclusive<i64> = -20..=19;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawRules {
+    #[serde(default)]
+    rule: Vec<Spanned<RawRule>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct RawRule {
+    name: Spanned<String>,
+    executable: Option<Spanned<String>>,
+    cgroup: Option<Spanned<String>>,
+    user: Option<Spanned<RawUser>>,
+    command_line: Option<Spanned<String>>,
+    place: Option<Spanned<String>>,
+    nice: Option<Spanned<i64>>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a user is a name or a number")]
+enum RawUser {
+    Id(u32),
+    Name(String),
+}
+
+/// Errors quote keys and values, which may hold line breaks; an error is one
+/// line.
+pub(super) fn in_one_line(text: &str) -> String {
+    text.trim().replace(['\n', '\r'], " ")
+}
+
+/// The text, to tell where in it something stands.
+struct Source<'a>(&'a str);
+
+impl Source<'_> {
+    fn position(&self, at: usize) -> Position {
+        let mut at = at.min(self.0.len());
+        while !self.0.is_char_boundary(at) {
+            at -= 1;
+        }
+        let before = &self.0[..at];
+        let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Position {
+            line,
+            column: before[start..].chars().count() + 1,
+        }
+    }
+
+    fn at<T>(&self, value: &Spanned<T>) -> Position {
+        self.position(value.span().start)
+    }
+
+    fn error<T>(&self, value: &Spanned<T>, reason: &str) -> RulesError {
+        RulesError {
+            position: self.at(value),
+            reason: in_one_line(reason),
+        }
+    }
+
+    /// A text that is not empty.
+    fn text<'a>(&self, value: &'a Spanned<String>, key: &str) -> Result<&'a str, RulesError> {
+        let text = value.get_ref().as_str();
+        if text.trim().is_empty() {
+            return Err(self.error(value, &format!("{key}: it is empty")));
+        }
+        if text.contains('\0') {
+            return Err(self.error(value, &format!("{key}: it holds a NUL byte")));
+        }
+        Ok(text)
+    }
+
+    fn glob(&self, value: &Spanned<String>, key: &str) -> Result<Glob, RulesError> {
+        let text = self.text(value, key)?;
+        Glob::parse(text).map_err(|reason| self.error(value, &format!("{key}: {reason}")))
+    }
+}
+
+pub(super) fn parse(text: &str) -> Result<Rules, RulesError> {
+    let source = Source(text);
+    let whole = |reason: String| RulesError {
+        position: source.position(0),
+        reason,
+    };
+    if text.len() > LARGEST {
+        let reason = format!("larger than {} KiB: these are no rules", LARGEST / 1024);
+        return Err(whole(reason));
+    }
+    let raw: RawRules = toml::from_str(text).map_err(|error| RulesError {
+        position: source.position(error.span().map_or(0, |span| span.start)),
+        reason: in_one_line(error.message()),
+    })?;
+    if raw.rule.is_empty() {
+        return Err(whole("there is no rule: write [[rule]]".to_owned()));
+    }
+    if raw.rule.len() > MOST {
+        return Err(whole(format!("more than {MOST} rules")));
+    }
+    let mut rules: Vec<Rule> = Vec::with_capacity(raw.rule.len());
+    let mut warnings = Vec::new();
+    for value in &raw.rule {
+        let rule = rule(&source, value)?;
+        let twin = rules
+            .iter()
+            .find(|other| other.name.value == rule.name.value);
+        if let Some(twin) = twin {
+            let line = twin.name.position.line;
+            let reason = format!("name: line {line} has a rule of this name already");
+            return Err(source.error(&value.get_ref().name, &reason));
+        }
+        if let Some(earlier) = rules.iter().find(|earlier| covers(earlier, &rule)) {
+            warnings.push(RulesError {
+                position: rule.name.position,
+                reason: in_one_line(&format!(
+                    "rule '{}' can never match: '{}' before it takes all of its processes",
+                    rule.name.value, earlier.name.value
+                )),
+            });
+        }
+        rules.push(rule);
+    }
+    Ok(Rules { rules, warnings })
+}
+
+/// Does every process of a later rule match an earlier one, as far as equal
+/// patterns and patterns of everything tell?
+fn covers(earlier: &Rule, later: &Rule) -> bool {
+    let takes_all = |pattern: &String| {
+        [
+            "executable = \"*\"",
+            "executable = \"**\"",
+            "cgroup = \"**\"",
+        ]
+        .contains(&pattern.as_str())
+    };
+    earlier
+        .patterns
+        .iter()
+        .all(|pattern| takes_all(pattern) || later.patterns.contains(pattern))
+}
+
+fn rule(source: &Source<'_>, value: &Spanned<RawRule>) -> Result<Rule, RulesError> {
+    let raw = value.get_ref();
+    let name = name(source, &raw.name)?;
+    let executable = executable(source, raw.executable.as_ref())?;
+    let cgroup = cgroup(source, raw.cgroup.as_ref())?;
+    let user = user(source, raw.user.as_ref())?;
+    let command_line = command_line(source, raw.command_line.as_ref())?;
+    let place = match &raw.place {
+        Some(place) => Some(At {
+            value: source.text(place, "place")?.to_owned(),
+            position: source.at(place),
+        }),
+        None => None,
+    };
+    let nice = nice(source, raw.nice.as_ref())?;
+    let patterns = patterns(raw);
+    if patterns.is_empty() {
+        let reason = "no pattern, so every process would match; if that is meant, write \
+                      executable = \"*\"";
+        return Err(source.error(&raw.name, &format!("rule '{}': {reason}", name.value)));
+    }
+    if place.is_none() && nice.is_none() {
+        let reason = format!(
+            "rule '{}' does nothing: say place or nice (place = \"os-default\" leaves processes \
+             where they are)",
+            name.value
+        );
+        return Err(source.error(&raw.name, &reason));
+    }
+    Ok(Rule {
+        name,
+        executable,
+        cgroup,
+        command_line,
+        user,
+        user_id: None,
+        place,
+        nice,
+        patterns,
+    })
+}
+
+fn name(source: &Source<'_>, value: &Spanned<String>) -> Result<At<String>, RulesError> {
+    let name = source.text(value, "name")?;
+    if name.chars().count() > LONGEST_NAME || name.chars().any(char::is_control) {
+        let reason = format!("name: at most {LONGEST_NAME} characters, none a control character");
+        return Err(source.error(value, &reason));
+    }
+    Ok(At {
+        value: name.to_owned(),
+        position: source.at(value),
+    })
+}
+
+fn executable(
+    source: &Source<'_>,
+    value: Option<&Spanned<String>>,
+) -> Result<Option<Executable>, RulesError> {
+    let Some(value) = value else { return Ok(None) };
+    let glob = source.glob(value, "executable")?;
+    if !value.get_ref().contains('/') {
+        return Ok(Some(Executable::Name(glob)));
+    }
+    if !glob.may_begin_with_slash() {
+        let reason = "executable: it can never match, as paths begin with /; write a whole path, \
+                      a name without /, or **/ before it";
+        return Err(source.error(value, reason));
+    }
+    Ok(Some(Executable::Path(glob)))
+}
+
+fn cgroup(
+    source: &Source<'_>,
+    value: Option<&Spanned<String>>,
+) -> Result<Option<Glob>, RulesError> {
+    let Some(value) = value else { return Ok(None) };
+    let glob = source.glob(value, "cgroup")?;
+    if !glob.may_begin_with_slash() {
+        let reason = "cgroup: it can never match, as paths of cgroups begin with /; write such as \
+                      /system.slice/** or **/redis.service";
+        return Err(source.error(value, reason));
+    }
+    Ok(Some(glob))
+}
+
+fn user(
+    source: &Source<'_>,
+    value: Option<&Spanned<RawUser>>,
+) -> Result<Option<At<User>>, RulesError> {
+    let Some(value) = value else { return Ok(None) };
+    let user = match value.get_ref() {
+        RawUser::Id(id) => User::Id(*id),
+        RawUser::Name(name) if name.trim().is_empty() || name.contains('\0') => {
+            return Err(source.error(value, "user: it is no name"));
+        }
+        RawUser::Name(name) => match name.parse() {
+            Ok(id) => User::Id(id),
+            Err(_) => User::Name(name.clone()),
+        },
+    };
+    Ok(Some(At {
+        value: user,
+        position: source.at(value),
+    }))
+}
+
+fn command_line(
+    source: &Source<'_>,
+    value: Option<&Spanned<String>>,
+) -> Result<Option<regex_lite::Regex>, RulesError> {
+    let Some(value) = value else { return Ok(None) };
+    let mut builder = RegexBuilder::new(source.text(value, "command-line")?);
+    let built = builder.size_limit(LARGEST_REGEX).build();
+    let regex = built.map_err(|error| source.error(value, &format!("command-line: {error}")))?;
+    Ok(Some(regex))
+}
+
+fn nice(source: &Source<'_>, value: Option<&Spanned<i64>>) -> Result<Option<At<i32>>, RulesError> {
+    let Some(value) = value else { return Ok(None) };
+    let nice = i32::try_from(*value.get_ref()).ok();
+    let nice = nice.filter(|nice| NICE.contains(&i64::from(*nice)));
+    let nice = nice.ok_or_else(|| {
+        let reason = "nice: from -20 (first) to 19 (last); 0 is what processes begin with";
+        source.error(value, reason)
+    })?;
+    Ok(Some(At {
+        value: nice,
+        position: source.at(value),
+    }))
+}
+
+fn patterns(raw: &RawRule) -> Vec<String> {
+    let texts = [
+        ("executable", raw.executable.as_ref()),
+        ("cgroup", raw.cgroup.as_ref()),
+        ("command-line", raw.command_line.as_ref()),
+    ];
+    let shown = |(key, value): (&str, Option<&Spanned<String>>)| {
+        value.map(|value| format!("{key} = \"{}\"", value.get_ref()))
+    };
+    let user = raw.user.as_ref().map(|user| match user.get_ref() {
+        RawUser::Id(id) => format!("user = {id}"),
+        RawUser::Name(name) => format!("user = \"{name}\""),
+    });
+    texts.into_iter().filter_map(shown).chain(user).collect()
+}

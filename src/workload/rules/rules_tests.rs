@@ -1,0 +1,229 @@
+//! Rules read, refused and matched.
+
+use super::*;
+use proptest::prelude::*;
+
+#[derive(Debug, Clone, Default)]
+struct Someone {
+    executable: Option<&'static str>,
+    cgroup: Option<&'static str>,
+    user: Option<u32>,
+    command_line: Option<Vec<u8>>,
+    asked: Vec<&'static str>,
+}
+
+impl Process for Someone {
+    fn executable(&mut self) -> Option<&[u8]> {
+        self.asked.push("executable");
+        self.executable.map(str::as_bytes)
+    }
+    fn cgroup(&mut self) -> Option<&[u8]> {
+        self.asked.push("cgroup");
+        self.cgroup.map(str::as_bytes)
+    }
+    fn user(&mut self) -> Option<u32> {
+        self.asked.push("user");
+        self.user
+    }
+    fn command_line(&mut self) -> Option<&[u8]> {
+        self.asked.push("command-line");
+        self.command_line.as_deref()
+    }
+}
+
+const FILE: &str = r#"
+[[rule]]
+name = "store"
+executable = "redis-server"
+cgroup = "/system.slice/**"
+place = "one-llc:0"
+nice = -5
+
+[[rule]]
+name = "jobs"
+user = "build"
+command-line = '-j ?\d+$'
+place = "compact*2"
+
+[[rule]]
+name = "rest of python"
+executable = "/usr/**/python3*"
+user = 1000
+nice = 10
+"#;
+
+fn rules() -> Rules {
+    let mut rules = Rules::parse(FILE).unwrap();
+    rules
+        .look_users_up(|name| (name == "build").then_some(7))
+        .unwrap();
+    rules
+}
+
+#[test]
+fn the_first_rule_that_matches_decides() {
+    let rules = rules();
+    assert!(rules.warnings.is_empty() && rules.ask_for_users());
+    let mut redis = Someone {
+        executable: Some("/usr/bin/redis-server"),
+        cgroup: Some("/system.slice/redis.service"),
+        ..Someone::default()
+    };
+    assert_eq!(rules.first_match(&mut redis), Some(0));
+    // What no rule asks for is not looked up.
+    assert_eq!(redis.asked, ["executable", "cgroup"]);
+    redis.executable = Some("/usr/bin/redis-server (deleted)");
+    assert_eq!(rules.first_match(&mut redis), Some(0));
+    redis.cgroup = Some("/user.slice");
+    assert_eq!(rules.first_match(&mut redis), None);
+    let mut make = Someone {
+        executable: Some("/usr/bin/make"),
+        user: Some(7),
+        command_line: Some(b"make -j 8".to_vec()),
+        ..Someone::default()
+    };
+    assert_eq!(rules.first_match(&mut make), Some(1));
+    // The ends are the ends of the command line, not of a line in it.
+    make.command_line = Some(b"make -j8\n all".to_vec());
+    assert_eq!(rules.first_match(&mut make), None);
+    let mut python = Someone {
+        executable: Some("/usr/lib/a/python3.11"),
+        user: Some(1000),
+        ..Someone::default()
+    };
+    assert_eq!(rules.first_match(&mut python), Some(2));
+    python.user = None;
+    assert_eq!(rules.first_match(&mut python), None);
+    // What cannot be told does not match.
+    assert_eq!(rules.first_match(&mut Someone::default()), None);
+}
+
+#[track_caller]
+fn refused(text: &str, line: usize, column: usize, why: &str) {
+    let error = Rules::parse(text).unwrap_err();
+    let position = Position { line, column };
+    assert_eq!(error.position, position, "{error}");
+    assert!(error.reason.contains(why), "{error}");
+    assert!(!error.to_string().contains('\n'), "{error}");
+}
+
+#[test]
+fn mistakes_have_a_line_and_a_column() {
+    let rule = |lines: &str| format!("[[rule]]\nname = \"a\"\n{lines}");
+    refused("", 1, 1, "no rule");
+    refused("x = 1", 1, 1, "unknown field");
+    refused("[[rule]\n", 1, 8, "");
+    refused(&rule("exe = \"x\"\nnice = 1"), 3, 1, "unknown field");
+    refused(&rule("executable = \"x\""), 2, 8, "does nothing");
+    refused(&rule("nice = 1"), 2, 8, "no pattern");
+    refused(&rule("executable = \"x\"\nnice = 20"), 4, 8, "-20");
+    refused(&rule("executable = \"x\"\nnice = \"1\""), 4, 8, "");
+    refused(
+        &rule("executable = \"a/b\"\nnice = 1"),
+        3,
+        14,
+        "never match",
+    );
+    refused(&rule("executable = \"[a\"\nnice = 1"), 3, 14, "no ]");
+    refused(
+        &rule("  cgroup = \"x.slice\"\nnice = 1"),
+        3,
+        12,
+        "never match",
+    );
+    refused(&rule("command-line = '('\nnice = 1"), 3, 16, "command-line");
+    refused(&rule("executable = \" \"\nnice = 1"), 3, 14, "empty");
+    refused(&rule("user = -1\nnice = 1"), 3, 8, "name or a number");
+    refused(&rule("user = \"\"\nnice = 1"), 3, 8, "no name");
+    refused(&rule("executable = \"x\"\nplace = \"\""), 4, 9, "empty");
+    let twice = format!("{0}{0}", rule("executable = \"x\"\nnice = 1\n"));
+    refused(&twice, 6, 8, "line 2");
+    let long = format!("[[rule]]\nname = \"{}\"", "x".repeat(61));
+    refused(&long, 2, 8, "60 characters");
+    // Columns count characters.
+    refused("[[rule]]\nname = \"ä\"; x", 2, 11, "");
+    refused(&"#".repeat(2 << 20), 1, 1, "KiB");
+}
+
+#[test]
+fn unknown_users_are_refused() {
+    let mut rules = Rules::parse(FILE).unwrap();
+    let error = rules.look_users_up(|_| None).unwrap_err();
+    assert_eq!(
+        error.position,
+        Position {
+            line: 11,
+            column: 8
+        }
+    );
+    assert!(error.reason.contains("'build'"), "{error}");
+}
+
+#[test]
+fn rules_behind_a_wider_one_are_told() {
+    #[track_caller]
+    fn check(first: &str, second: &str, is_covered: bool) {
+        let text = format!(
+            "[[rule]]\nname = \"a\"\nnice = 1\n{first}\n[[rule]]\nname = \"b\"\nnice = 1\n{second}"
+        );
+        let rules = Rules::parse(&text).unwrap();
+        assert_eq!(!rules.warnings.is_empty(), is_covered, "{first} {second}");
+        if let Some(warning) = rules.warnings.first() {
+            assert_eq!(warning.position.line, 6);
+            assert!(warning.reason.contains("'b' can never match"));
+        }
+    }
+    check("executable = \"x\"", "executable = \"x\"\nuser = 1", true);
+    check("executable = \"*\"", "user = 1", true);
+    check("executable = \"x\"\nuser = 1", "executable = \"x\"", false);
+    check("executable = \"x\"", "executable = \"y\"", false);
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(text in "\\PC{0,80}") {
+        if let Err(error) = Rules::parse(&text) {
+            prop_assert!(error.position.line >= 1 && error.position.column >= 1);
+            prop_assert!(!error.to_string().contains('\n'));
+        }
+    }
+
+    #[test]
+    fn damaged_files_are_read_or_refused_inside(at in 0..FILE.len(), with in "[\\PC\n]{0,6}", cut in 0usize..30) {
+        let end = (at + cut).min(FILE.len());
+        let text = format!("{}{with}{}", &FILE[..at], &FILE[end..]);
+        match Rules::parse(&text) {
+            Ok(rules) => prop_assert!(!rules.rules.is_empty()),
+            Err(error) => {
+                let lines: Vec<&str> = text.split('\n').collect();
+                let line = lines.get(error.position.line - 1);
+                prop_assert!(line.is_some(), "{}", error);
+                prop_assert!(error.position.column <= line.unwrap().chars().count() + 1, "{}", error);
+                prop_assert!(!error.reason.contains('\n'));
+            }
+        }
+    }
+
+    #[test]
+    fn matching_is_by_all_patterns_and_in_order(
+        wishes in prop::collection::vec((prop::option::of("[abc*?]{1,3}"), prop::option::of(0u32..3)), 1..6),
+        name in "[abc]{1,3}", user in 0u32..3,
+    ) {
+        let wishes: Vec<_> = wishes.into_iter().filter(|(e, u)| e.is_some() || u.is_some()).collect();
+        prop_assume!(!wishes.is_empty());
+        let mut text = String::new();
+        for (index, (executable, user)) in wishes.iter().enumerate() {
+            text += &format!("[[rule]]\nname = \"{index}\"\nnice = 1\n");
+            text += &executable.as_ref().map_or(String::new(), |e| format!("executable = \"{e}\"\n"));
+            text += &user.map_or(String::new(), |u| format!("user = {u}\n"));
+        }
+        let mut rules = Rules::parse(&text).unwrap();
+        rules.look_users_up(|_| None).unwrap();
+        let path: &'static str = Box::leak(format!("/opt/{name}").into_boxed_str());
+        let mut someone = Someone { executable: Some(path), user: Some(user), ..Someone::default() };
+        let expected = wishes.iter().position(|(e, u)| {
+            e.as_ref().is_none_or(|e| Glob::parse(e).unwrap().matches(name.as_bytes())) && u.is_none_or(|u| u == user)
+        });
+        prop_assert_eq!(rules.first_match(&mut someone), expected);
+    }
+}

@@ -1,0 +1,593 @@
+//! Bound placements on the real host: every thread begins on the CPU that is
+//! its turn, and the command notices nothing else.
+
+use std::io::Read;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::support::{has_program, pinwise, root, skipped, texts};
+
+/// Threads of a test that counts them.
+const MANY: usize = 24;
+
+/// A folder with a program for a test, or the reason why it is not there.
+struct Bench {
+    folder: tempfile::TempDir,
+    cpus: Vec<usize>,
+}
+
+impl Bench {
+    /// `None`, and a line that says so, where this host cannot bind.
+    fn new(test: &str) -> Option<Self> {
+        let bench = Self {
+            folder: tempfile::tempdir().unwrap(),
+            cpus: allowed(),
+        };
+        let probe = bench.run(&["cpu:0-1/bound", "--", "true"]);
+        let (_, err) = texts(&probe);
+        if bench.cpus.len() < 2 {
+            skipped(test, "only one CPU is allowed here");
+            return None;
+        }
+        if err.contains("to bind the threads of") {
+            skipped(test, &err);
+            return None;
+        }
+        Some(bench)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// The CPUs in turn, as a placement.
+    fn place(&self) -> String {
+        let list: Vec<String> = self.cpus.iter().map(usize::to_string).collect();
+        format!("cpu:{}/bound", list.join(","))
+    }
+
+    fn pinwise(&self, arguments: &[&str]) -> Command {
+        let mut command = pinwise(&self.folder.path().join("store.db"));
+        command
+            .args(["--quiet", "run", "--place"])
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> std::process::Output {
+        self.pinwise(arguments).output().unwrap()
+    }
+
+    /// What a command prints whose threads are bound to all CPUs in turn.
+    #[track_caller]
+    fn bound(&self, command: &[&str]) -> String {
+        let place = self.place();
+        let output = self.run(&[&[place.as_str(), "--"], command].concat());
+        let (out, err) = texts(&output);
+        assert!(output.status.success(), "{command:?}: {err}");
+        out
+    }
+
+    /// Compiles a C program of `tests/data/binding`.
+    fn compile(&self, name: &str, options: &[&str]) -> Option<String> {
+        let program = self.path(&format!("{name}{}", options.concat()));
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O1", "-pthread"]).args(options);
+        let source = root().join(format!("tests/data/binding/{name}.c"));
+        let output = compiler.arg(source).arg("-o").arg(&program).output();
+        output.ok()?.status.success().then_some(program)
+    }
+
+    /// The masks of lines "NUMBER MASK".
+    #[track_caller]
+    fn masks(&self, printed: &str) -> Vec<usize> {
+        let lines = printed.lines().filter(|line| !line.starts_with("proc"));
+        lines
+            .map(|line| {
+                let (_, mask) = line.split_once(' ').expect(line);
+                let set = pinwise::topology::CpuSet::parse_mask(mask).expect(line);
+                assert_eq!(set.len(), 1, "not bound to one CPU: {line}");
+                set.first().unwrap()
+            })
+            .collect()
+    }
+
+    /// Every thread has a CPU of its own turn, from the first on.
+    #[track_caller]
+    fn take_turns(&self, printed: &str, threads: usize) {
+        let masks = self.masks(printed);
+        let wanted = self.cpus.iter().copied().cycle();
+        assert_eq!(masks, wanted.take(threads).collect::<Vec<_>>());
+    }
+}
+
+fn allowed() -> Vec<usize> {
+    let record = crate::support::json(&["topology", "--format", "json"]);
+    let allowed = record["allowed"].as_str().unwrap();
+    let set: pinwise::topology::CpuSet = allowed.parse().unwrap();
+    set.iter().take(4).collect()
+}
+
+#[test]
+fn threads_in_c_are_bound_before_their_first_instruction() {
+    let test = "threads_in_c_are_bound_before_their_first_instruction";
+    let Some(bench) = Bench::new(test) else {
+        return;
+    };
+    for options in [&[][..], &["-static"]] {
+        let Some(program) = bench.compile("masks", options) else {
+            skipped(test, &format!("no C compiler for {options:?}"));
+            continue;
+        };
+        // As many by pthread_create and by a bare clone.
+        let printed = bench.bound(&[&program, &MANY.to_string()]);
+        bench.take_turns(&printed, 1 + 2 * MANY);
+    }
+}
+
+#[test]
+fn a_thousand_threads_at_once_are_all_bound() {
+    let test = "a_thousand_threads_at_once_are_all_bound";
+    let Some(bench) = Bench::new(test) else {
+        return;
+    };
+    let Some(program) = bench.compile("masks", &[]) else {
+        return skipped(test, "no C compiler");
+    };
+    let printed = bench.bound(&[&program, "1000", "together"]);
+    bench.take_turns(&printed, 1001);
+}
+
+#[test]
+fn threads_in_rust_are_bound_before_their_first_instruction() {
+    let test = "threads_in_rust_are_bound_before_their_first_instruction";
+    let Some(bench) = Bench::new(test) else {
+        return;
+    };
+    if !has_program("rustc") {
+        return skipped(test, "no rustc");
+    }
+    let program = bench.path("masks");
+    let mut compiler = Command::new("rustc");
+    let source = root().join("tests/data/binding/masks.rs");
+    compiler.args(["--edition", "2024", "-o", &program]);
+    assert!(compiler.arg(source).status().unwrap().success());
+    let printed = bench.bound(&[&program, &MANY.to_string()]);
+    bench.take_turns(&printed, 1 + MANY);
+}
+
+/// Go starts threads of its own, in an order of its own.
+#[test]
+fn threads_in_go_are_bound() {
+    let test = "threads_in_go_are_bound";
+    let Some(bench) = Bench::new(test) else {
+        return;
+    };
+    if !has_program("go") {
+        return skipped(test, "no go");
+    }
+    let program = bench.path("masks-go");
+    let mut compiler = Command::new("go");
+    let source = root().join("tests/data/binding/masks.go");
+    compiler
+        .args(["build", "-o", &program])
+        .arg(source)
+        .current_dir(bench.folder.path())
+        .env("CGO_ENABLED", "0")
+        .env("GOCACHE", bench.path("cache"))
+        .env("GOFLAGS", "-mod=mod");
+    assert!(compiler.status().unwrap().success());
+    let printed = bench.bound(&[&program, &MANY.to_string()]);
+    assert_eq!(bench.masks(&printed).len(), 1 + MANY);
+    knows_its_cpus(&printed, bench.cpus.len());
+}
+
+#[test]
+fn threads_in_java_are_bound() {
+    let test = "threads_in_java_are_bound";
+    let Some(bench) = Bench::new(test) else {
+        return;
+    };
+    if !has_program("javac") || !has_program("java") {
+        return skipped(test, "no javac and java");
+    }
+    let source = root().join("tests/data/binding/Masks.java");
+    let mut compiler = Command::new("javac");
+    compiler.args(["-d", &bench.path("")]).arg(source);
+    assert!(compiler.status().unwrap().success());
+    let printed = bench.bound(&["java", "-cp", ".", "Masks", &MANY.to_string()]);
+    assert_eq!(bench.masks(&printed).len(), 1 + MANY);
+    knows_its_cpus(&printed, bench.cpus.len());
+}
+
+/// The runtime was told how many CPUs there are: its own first thread has one.
+#[track_caller]
+fn knows_its_cpus(printed: &str, cpus: usize) {
+    let line = format!("processors {cpus}");
+    assert!(printed.lines().any(|other| other == line), "{printed}");
+}
+
+#[test]
+fn what_the_user_sets_stays() {
+    let Some(bench) = Bench::new("what_the_user_sets_stays") else {
+        return;
+    };
+    let place = bench.place();
+    let mut command = bench.pinwise(&[
+        &place,
+        "--",
+        "sh",
+        "-c",
+        "echo $OMP_NUM_THREADS $GOMAXPROCS",
+    ]);
+    let output = command
+        .env("OMP_NUM_THREADS", "77")
+        .env_remove("GOMAXPROCS");
+    let (out, _) = texts(&output.output().unwrap());
+    assert_eq!(out, format!("77 {}\n", bench.cpus.len()));
+}
+
+/// Processes have their turn like threads: each `grep` is one, started by vfork
+/// or fork, and so are those of a daemon that forks twice.
+#[test]
+fn processes_take_turns_with_threads() {
+    let Some(bench) = Bench::new("processes_take_turns_with_threads") else {
+        return;
+    };
+    let own = "grep Cpus_allowed: /proc/self/status";
+    let script = format!("{own}; {own}; (({own}; true) & wait)");
+    let printed = bench.bound(&["sh", "-c", &script]);
+    let masks = printed.replace("Cpus_allowed:\t", "0 ").replace(',', "");
+    let seen = bench.masks(&masks);
+    assert_eq!(seen.len(), 3, "{printed}");
+    let cycle: Vec<usize> = bench.cpus.iter().copied().cycle().take(4).collect();
+    assert_eq!(seen[..2], cycle[1..3]);
+}
+
+/// The thread keeps its CPU when it becomes its process's first.
+#[test]
+fn a_thread_that_executes_keeps_its_cpu() {
+    let test = "a_thread_that_executes_keeps_its_cpu";
+    let Some(bench) = Bench::new(test) else {
+        return;
+    };
+    let Some(program) = bench.compile("exec", &[]) else {
+        return skipped(test, "no C compiler");
+    };
+    let printed = bench.bound(&[&program, "grep", "Cpus_allowed:", "/proc/self/status"]);
+    let masks = printed.replace("Cpus_allowed:\t", "0 ").replace(',', "");
+    assert_eq!(bench.masks(&masks), [bench.cpus[1]]);
+}
+
+#[test]
+fn ends_are_the_commands_own() {
+    let Some(bench) = Bench::new("ends_are_the_commands_own") else {
+        return;
+    };
+    let place = bench.place();
+    let shell = |script: &str| bench.run(&[&place, "--", "sh", "-c", script]).status;
+    assert_eq!(shell("exit 7").code(), Some(7));
+    assert_eq!(shell("kill -TERM $$").signal(), Some(libc::SIGTERM));
+    assert_eq!(shell("kill -KILL $$").signal(), Some(libc::SIGKILL));
+    assert_eq!(
+        shell("trap 'exit 5' USR1; kill -USR1 $$; sleep 9").code(),
+        Some(5)
+    );
+    assert_eq!(shell("kill -TRAP $$").signal(), Some(libc::SIGTRAP));
+}
+
+/// The command has pinwise's process id, its own children only, and streams
+/// that end with it.
+#[test]
+fn the_command_takes_pinwises_place() {
+    let Some(bench) = Bench::new("the_command_takes_pinwises_place") else {
+        return;
+    };
+    let place = bench.place();
+    let script = "echo $$; cat /proc/$$/task/$$/children; echo";
+    let mut command = bench.pinwise(&[&place, "--", "sh", "-c", script]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let id = child.id();
+    let mut printed = String::new();
+    child
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut printed)
+        .unwrap();
+    child.wait().unwrap();
+    let mut lines = printed.lines();
+    assert_eq!(lines.next(), Some(id.to_string().as_str()));
+    // `cat` itself is the only child.
+    let children = lines.next().unwrap();
+    assert_eq!(children.split_whitespace().count(), 1, "{children}");
+}
+
+/// A stopped command is seen as stopped by who started it, and goes on.
+#[test]
+fn a_command_is_stopped_and_goes_on() {
+    let Some(bench) = Bench::new("a_command_is_stopped_and_goes_on") else {
+        return;
+    };
+    let place = bench.place();
+    let script = "echo ready; kill -STOP $$; echo goes on";
+    let mut command = bench.pinwise(&[&place, "--", "sh", "-c", script]);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    let pid = i32::try_from(child.id()).unwrap();
+    let mut status = 0;
+    // SAFETY: the pointer is valid; the child is this test's own.
+    #[expect(unsafe_code, reason = "std waits for no stop")]
+    let waited = unsafe { libc::waitpid(pid, &raw mut status, libc::WUNTRACED) };
+    assert_eq!(waited, pid);
+    assert!(libc::WIFSTOPPED(status), "{status:#x}");
+    let woken = Command::new("kill")
+        .args(["-CONT", &pid.to_string()])
+        .status();
+    assert!(woken.unwrap().success());
+    let mut printed = String::new();
+    child
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut printed)
+        .unwrap();
+    assert_eq!(printed, "ready\ngoes on\n");
+    assert!(child.wait().unwrap().success());
+}
+
+/// Once the settling time is over nobody is traced, and what creators create
+/// may use all CPUs again.
+#[test]
+fn threads_are_left_alone_after_the_settling_time() {
+    let Some(bench) = Bench::new("threads_are_left_alone_after_the_settling_time") else {
+        return;
+    };
+    let place = bench.place();
+    let script = "true | cat; \
+        while ! grep -q 'TracerPid:.0$' /proc/$$/status; do sleep 0.01; done; \
+        grep Cpus_allowed: /proc/self/status";
+    let output = bench.run(&[&place, "--settle", "50ms", "--", "sh", "-c", script]);
+    let (out, err) = texts(&output);
+    assert!(output.status.success(), "{err}");
+    let mask = out
+        .trim()
+        .trim_start_matches("Cpus_allowed:\t")
+        .replace(',', "");
+    let set = pinwise::topology::CpuSet::parse_mask(&mask).unwrap();
+    assert_eq!(set.iter().collect::<Vec<_>>(), bench.cpus);
+}
+
+/// A program that moves its own threads is found out, and its knob named.
+#[test]
+fn a_program_that_moves_its_threads_is_found_out() {
+    let test = "a_program_that_moves_its_threads_is_found_out";
+    let Some(bench) = Bench::new(test) else {
+        return;
+    };
+    let Some(program) = bench.compile("mover", &[]) else {
+        return skipped(test, "no C compiler");
+    };
+    let place = bench.place();
+    let mut command = bench.pinwise(&[&place, "--", &program]);
+    let (_, err) = texts(&command.env("GOMP_CPU_AFFINITY", "0-1").output().unwrap());
+    for words in [
+        "2 threads were bound",
+        "1 moved away",
+        "mover by GOMP_CPU_AFFINITY",
+    ] {
+        assert!(err.replace('\n', " ").contains(words), "{words}: {err}");
+    }
+    // Nothing is said to be quiet where all stay.
+    let (_, err) = texts(&bench.run(&[&place, "--", "true"]));
+    assert_eq!(err, "");
+}
+
+#[test]
+fn comparisons_record_how_much_ran_where_asked() {
+    let test = "comparisons_record_how_much_ran_where_asked";
+    let Some(bench) = Bench::new(test) else {
+        return;
+    };
+    let Some(program) = bench.compile("masks", &[]) else {
+        return skipped(test, "no C compiler");
+    };
+    let mut command = pinwise(&bench.folder.path().join("store.db"));
+    let place = bench.place();
+    let options = ["--max-runs", "3", "--warmup", "0", "--format", "json"];
+    command.args([
+        "compare",
+        "--quiet",
+        "--place",
+        "os-default",
+        "--place",
+        &place,
+    ]);
+    command.args(options).args(["--", "sh", "-c"]);
+    let output = command
+        .arg(format!("{program} {MANY} & wait"))
+        .output()
+        .unwrap();
+    let (out, err) = texts(&output);
+    assert!(output.status.success(), "{err}");
+    let record: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let arms = record["arms"].as_array().unwrap();
+    assert_eq!(arms[1]["placement"]["kind"], "bound");
+    for run in arms[0]["runs"].as_array().unwrap() {
+        assert!(run.get("coverage").is_none(), "{run}");
+    }
+    for run in arms[1]["runs"].as_array().unwrap() {
+        let coverage = &run["coverage"];
+        assert_eq!(coverage["threads"], 2 + 2 * MANY, "{run}");
+        assert_eq!(coverage["moved_threads"], 0);
+        assert_eq!(coverage["cpu_s"], coverage["where_asked_s"]);
+        // The grandchild is counted once, by its parent.
+        let used = run["user_s"].as_f64().unwrap() + run["sys_s"].as_f64().unwrap();
+        assert!(
+            coverage["cpu_s"].as_f64().unwrap() < 1.5 * used + 0.05,
+            "{run}"
+        );
+    }
+    let findings = record["findings"].as_array().unwrap();
+    let told = findings
+        .iter()
+        .find(|finding| finding["check"] == "coverage");
+    let sentence = told.unwrap()["sentence"].as_str().unwrap();
+    assert!(
+        sentence.contains("100.0 % of CPU time ran where asked"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn a_debugger_that_is_there_already_is_named() {
+    let test = "a_debugger_that_is_there_already_is_named";
+    let Some(bench) = Bench::new(test) else {
+        return;
+    };
+    if !has_program("strace") {
+        return skipped(test, "no strace");
+    }
+    let place = bench.place();
+    let inner = bench.pinwise(&[&place, "--", "true"]);
+    let mut command = Command::new("strace");
+    command
+        .args(["-f", "-o", "/dev/null"])
+        .arg(inner.get_program())
+        .args(inner.get_args());
+    let output = command.output().unwrap();
+    let (_, err) = texts(&output);
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert!(err.contains("strace (process"), "{err}");
+    assert_eq!(err.lines().count(), 1, "{err}");
+}
+
+/// Tracing would take a setuid program's rights away: it is not even started.
+#[test]
+fn a_setuid_program_is_refused_unless_root_binds_it() {
+    let test = "a_setuid_program_is_refused_unless_root_binds_it";
+    let Some(bench) = Bench::new(test) else {
+        return;
+    };
+    let setuid = ["/usr/bin/su", "/bin/su", "/usr/bin/passwd"];
+    let Some(program) = setuid.into_iter().find(|path| Path::new(path).exists()) else {
+        return skipped(test, "no setuid program");
+    };
+    if !has_program("setpriv") {
+        return skipped(test, "no setpriv");
+    }
+    let place = bench.place();
+    let inner = bench.pinwise(&[&place, "--", program, "--help"]);
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
+        .arg(inner.get_program())
+        .args(inner.get_args())
+        .current_dir("/");
+    let output = command.output().unwrap();
+    let (_, err) = texts(&output);
+    if err.contains("setpriv") {
+        return skipped(test, &err);
+    }
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert!(err.contains("it is setuid"), "{err}");
+    assert!(err.contains("as root"), "{err}");
+}
+
+#[test]
+fn settling_is_for_bound_placements() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = pinwise(&folder.path().join("store.db"));
+    let output = command
+        .args(["run", "--settle", "1s", "--", "true"])
+        .output();
+    let output = output.unwrap();
+    let (_, err) = texts(&output);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err.contains("--settle") && err.contains("/bound"), "{err}");
+}
+
+#[test]
+fn a_program_that_cannot_be_executed_is_told_once() {
+    let Some(bench) = Bench::new("a_program_that_cannot_be_executed_is_told_once") else {
+        return;
+    };
+    let script = bench.path("script");
+    std::fs::write(&script, "#!/no/such/interpreter\n").unwrap();
+    let made = Command::new("chmod").args(["+x", &script]).status();
+    assert!(made.unwrap().success());
+    let place = bench.place();
+    let output = bench.run(&[&place, "--", &script]);
+    let (out, err) = texts(&output);
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert_eq!(out, "");
+    assert_eq!(err.lines().count(), 1, "{err}");
+    let mut command = pinwise(&bench.folder.path().join("store.db"));
+    let places = ["--place", &place, "--place", "os-default"];
+    command
+        .args(["compare", "--quiet", "--max-runs", "1"])
+        .args(places);
+    let output = command.args(["--", &script]).output().unwrap();
+    let (_, err) = texts(&output);
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert_eq!(err.lines().count(), 1, "{err}");
+}
+
+/// A run that takes too long, and a pinwise that is killed, leave nothing.
+#[test]
+fn measured_runs_leave_nothing() {
+    let Some(bench) = Bench::new("measured_runs_leave_nothing") else {
+        return;
+    };
+    let folder = bench.path("");
+    let script = format!("(sleep 77; : {folder}) & sleep 77; : {folder}");
+    let compare = |more: &[&str]| {
+        let mut command = pinwise(&bench.folder.path().join("store.db"));
+        command.args(["compare", "--quiet", "--placebo", "--max-runs", "1"]);
+        command.args(["--place", &bench.place()]).args(more);
+        command.args(["--", "sh", "-c", &script]);
+        command.stdin(Stdio::null()).stderr(Stdio::piped());
+        command
+    };
+    let output = compare(&["--timeout", "300ms"]).output().unwrap();
+    let (_, err) = texts(&output);
+    assert!(err.contains("took longer"), "{err}");
+    all_end(&folder);
+
+    let mut child = compare(&[]).stdout(Stdio::null()).spawn().unwrap();
+    while living(&folder) < 2 {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    all_end(&folder);
+}
+
+/// Shells that have this in their command line.
+fn living(word: &str) -> usize {
+    let entries = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    entries
+        .filter(|entry| {
+            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).into_owned();
+            line.starts_with("sh\0-c\0") && line.contains(word)
+        })
+        .count()
+}
+
+#[track_caller]
+fn all_end(word: &str) {
+    let start = std::time::Instant::now();
+    while living(word) > 0 {
+        let waited = start.elapsed();
+        assert!(waited < std::time::Duration::from_secs(20), "left behind");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}

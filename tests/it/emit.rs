@@ -1,0 +1,325 @@
+//! `apply --as` and `compare --emit`: what is printed is run where the tool is
+//! installed, and the masks are read back.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{has_program, json, pinwise, run, skipped, texts};
+
+/// CPUs that this test may use.
+fn allowed() -> Vec<usize> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let list = allowed_list(&status);
+    pinwise::topology::CpuSet::parse_list(&list)
+        .unwrap()
+        .iter()
+        .collect()
+}
+
+fn allowed_list(status: &str) -> String {
+    let mut lines = status.lines();
+    let line = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    line.unwrap_or_else(|| panic!("no mask in: {status}"))
+        .trim()
+        .to_owned()
+}
+
+/// What pinwise prints for one tool.
+#[track_caller]
+fn emitted(place: &str, tool: &str, command: &[&str]) -> Value {
+    let mut words = vec!["apply", "--place", place, "--as", tool, "--format", "json"];
+    if !command.is_empty() {
+        words.push("--");
+        words.extend(command);
+    }
+    json(&words)["tools"][0].clone()
+}
+
+/// Carries out what was printed for a shell: variables and lines; its output.
+#[track_caller]
+fn carried_out(emission: &Value, folder: &std::path::Path) -> Result<String, String> {
+    let mut shell = Command::new("sh");
+    let mut script = String::new();
+    for piece in emission["pieces"].as_array().unwrap() {
+        if let Some(line) = piece["command"].as_str() {
+            script.push_str(&format!("{line}\n"));
+        }
+        if let Some(name) = piece["variable"].as_str() {
+            shell.env(name, piece["value"].as_str().unwrap());
+        }
+        if let Some(file) = piece["file"].as_str() {
+            std::fs::write(folder.join(file), piece["text"].as_str().unwrap()).unwrap();
+        }
+    }
+    let output = shell
+        .args(["-e", "-c", &script])
+        .current_dir(folder)
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .output()
+        .unwrap();
+    let (out, err) = texts(&output);
+    if output.status.success() {
+        Ok(out)
+    } else {
+        Err(format!("{script}: {err}"))
+    }
+}
+
+const SHOW_MASK: [&str; 3] = ["grep", "Cpus_allowed_list", "/proc/self/status"];
+
+/// A line that a tool runs grants exactly the CPUs asked for.
+#[track_caller]
+fn grants(tool: &str, program: &str) {
+    if !has_program(program) {
+        return skipped(tool, &format!("{program} is not installed"));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for cpu in allowed() {
+        let emission = emitted(&format!("cpu:{cpu}"), tool, &SHOW_MASK);
+        let out = carried_out(&emission, folder.path()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(allowed_list(&out), cpu.to_string(), "{tool}");
+    }
+}
+
+#[test]
+fn taskset_grants_what_was_printed() {
+    grants("taskset", "taskset");
+}
+
+#[test]
+fn numactl_grants_what_was_printed() {
+    grants("numactl", "numactl");
+}
+
+#[test]
+fn hwloc_bind_grants_what_was_printed() {
+    grants("hwloc-bind", "hwloc-bind");
+}
+
+#[test]
+fn runtimes_get_mask_and_number() {
+    for tool in ["jvm", "go", "tokio", "rayon"] {
+        grants(tool, "taskset");
+    }
+}
+
+#[test]
+fn mpirun_starts_processes_where_it_was_printed() {
+    grants("openmpi", "mpirun");
+    if !has_program("mpirun") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let cpus = allowed();
+    let list: Vec<String> = cpus.iter().map(usize::to_string).collect();
+    let place = format!("cpu:{}/bound", list.join(","));
+    let out = match carried_out(&emitted(&place, "openmpi", &SHOW_MASK), folder.path()) {
+        Ok(out) => out,
+        // Other versions read other options.
+        Err(error) => return skipped("openmpi with a rankfile", &error.replace('\n', " ")),
+    };
+    let mut seen: Vec<String> = out.lines().map(allowed_list).collect();
+    seen.sort();
+    let mut wanted = list;
+    wanted.sort();
+    assert_eq!(seen, wanted);
+}
+
+/// Prints the mask of every OpenMP thread, in the order of their numbers.
+const OPENMP: &str = r#"#define _GNU_SOURCE
+#include <omp.h>
+#include <sched.h>
+#include <stdio.h>
+int main(void) {
+  #pragma omp parallel
+  #pragma omp for ordered schedule(static, 1)
+  for (int i = 0; i < omp_get_num_threads(); i++) {
+    cpu_set_t set;
+    sched_getaffinity(0, sizeof set, &set);
+    #pragma omp ordered
+    {
+      for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &set)) printf("%d ", cpu);
+      printf("\n");
+    }
+  }
+  return 0;
+}
+"#;
+
+#[test]
+fn openmp_threads_run_where_it_was_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("masks.c");
+    std::fs::write(&source, OPENMP).unwrap();
+    let compiled = Command::new("gcc")
+        .args(["-fopenmp", "-o", "masks", "masks.c"])
+        .current_dir(folder.path())
+        .output();
+    if !compiled.is_ok_and(|output| output.status.success()) {
+        return skipped("openmp", "no gcc with -fopenmp");
+    }
+    let cpus = allowed();
+    // Not in ascending order, where there are two.
+    let place = "spread/bound";
+    let order = json(&["apply", "--place", place, "--as", "omp", "--format", "json"]);
+    let order: Vec<String> = order["order"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    for tool in ["omp", "gomp"] {
+        let out = carried_out(&emitted(place, tool, &["./masks"]), folder.path()).unwrap();
+        let masks: Vec<&str> = out.lines().map(str::trim).collect();
+        assert_eq!(masks, order, "{tool}");
+    }
+    let out = carried_out(&emitted("os-default", "omp", &["./masks"]), folder.path()).unwrap();
+    let all: Vec<String> = cpus.iter().map(usize::to_string).collect();
+    for mask in out.lines() {
+        assert_eq!(mask.trim(), all.join(" "));
+    }
+    assert_eq!(out.lines().count(), cpus.len());
+}
+
+#[test]
+fn systemd_takes_the_drop_in() {
+    if !has_program("systemd-analyze") {
+        return skipped("systemd", "systemd-analyze is not installed");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let cpu = allowed()[0];
+    let emission = emitted(&format!("cpu:{cpu}/mem=bind"), "systemd:demo", &[]);
+    let unit = folder.path().join("demo.service");
+    std::fs::write(&unit, "[Service]\nExecStart=/bin/true\n").unwrap();
+    let drop_in = folder.path().join("demo.service.d");
+    std::fs::create_dir(&drop_in).unwrap();
+    let text = emission["pieces"][0]["text"].as_str().unwrap();
+    let check = |text: &str| {
+        std::fs::write(drop_in.join("50-pinwise.conf"), text).unwrap();
+        let output = Command::new("systemd-analyze")
+            .args(["verify", "--man=no", "--recursive-errors=no"])
+            .arg(&unit)
+            .output()
+            .unwrap();
+        texts(&output).1
+    };
+    let about_it = |said: &str| said.lines().any(|line| line.contains("50-pinwise.conf"));
+    // A wrong line is found, so that silence means something.
+    let said = check("[Service]\nCPUAffinity=kettle\n");
+    if !about_it(&said) {
+        return skipped("systemd", &format!("verify reads no drop-in: {said}"));
+    }
+    let said = check(text);
+    assert!(!about_it(&said), "{text}: {said}");
+}
+
+#[test]
+fn the_text_is_a_script_with_comments() {
+    let output = run(&[
+        "apply",
+        "--place",
+        "one-per-core*2/mem=bind",
+        "--as",
+        "taskset,docker",
+        "--machine",
+        "sim:package:2 [numa] core:2 pu:2",
+        "--",
+        "./my prog",
+    ]);
+    let (out, err) = texts(&output);
+    assert!(output.status.success(), "{err}");
+    insta::assert_snapshot!("emit-text", out);
+}
+
+#[test]
+fn records_are_applied() {
+    let folder = tempfile::tempdir().unwrap();
+    let machine = folder.path().join("machine.toml");
+    let text = "topology = \"package:1 core:2 pu:1\"\n[workload.default]\nbase_s = 0.5\n[effects]\n\"cpu:0\" = 0.8\n[noise]\nsd = 0.005\n";
+    std::fs::write(&machine, text).unwrap();
+    let machine = format!("sim:{}", machine.display());
+    let store = folder.path().join("store.db");
+    let pinwise = |words: &[&str]| {
+        let output = pinwise(&store).args(words).output().unwrap();
+        let (out, err) = texts(&output);
+        (out, err, output.status.code())
+    };
+    let compare = [
+        "compare",
+        "--machine",
+        &machine,
+        "--seed",
+        "1",
+        "--place",
+        "os-default",
+        "--place",
+        "cpu:0",
+        "--emit",
+        "taskset",
+        "--",
+        "prog",
+    ];
+    let (out, err, status) = pinwise(&compare);
+    assert_eq!(status, Some(0), "{err}");
+    assert!(out.contains("# taskset\ntaskset -c 0 prog\n"), "{out}");
+    let (out, err, status) = pinwise(&["apply", "last", "--as", "docker", "--machine", &machine]);
+    assert_eq!(status, Some(0), "{err}");
+    assert!(out.contains("--cpuset-cpus=0' IMAGE prog"), "{out}");
+    assert_eq!(err, "");
+    let other = [
+        "apply",
+        "last",
+        "--as",
+        "docker",
+        "--machine",
+        "sim:core:4 pu:2",
+    ];
+    let (_, err, status) = pinwise(&other);
+    assert_eq!(status, Some(0), "{err}");
+    assert!(err.contains("of another machine"), "{err}");
+}
+
+#[test]
+fn bad_input_is_refused_in_one_line() {
+    for (words, told) in [
+        (&["apply", "--place", "cpu:0"][..], "--as TOOL is missing"),
+        (&["apply", "--as", "docker"], "needs a record"),
+        (
+            &["apply", "--place", "cpu:0", "--as", "dokcer"],
+            "did you mean 'docker'?",
+        ),
+        (
+            &["apply", "--place", "cpu:0", "--as", "kettle"],
+            "known are taskset",
+        ),
+        (
+            &["apply", "--place", "cpu:9999", "--as", "docker"],
+            "no CPU 9999",
+        ),
+        (&["apply", "--place", "kettle", "--as", "docker"], "--place"),
+        (&["apply", "nothing", "--as", "docker"], "nothing"),
+        (
+            &[
+                "apply",
+                "--place",
+                "cpu:0",
+                "--as",
+                "docker",
+                "--threads",
+                "0",
+            ],
+            "--threads 0",
+        ),
+        (&["compare", "--emit", "kettle", "--", "true"], "--emit"),
+    ] {
+        let output = run(words);
+        let (out, err) = texts(&output);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {err}");
+        assert_eq!(out, "", "{words:?}");
+        assert_eq!(err.lines().count(), 1, "{err}");
+        assert!(err.contains(told), "{words:?}: {err}");
+    }
+}

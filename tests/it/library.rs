@@ -1,0 +1,488 @@
+//! The library as others use it: from Rust without the command, from rayon and
+//! tokio, and from C.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use pinwise::machine::linux::capture_host;
+use pinwise::threads::Host;
+use pinwise::topology::{Capture, CpuSet, Level, Topology};
+
+use crate::support::{has_program, root, skipped, texts};
+
+fn units(topology: &Topology) -> (Vec<Vec<CpuSet>>, CpuSet) {
+    let units = Level::ALL.map(|level| topology.units(level));
+    (units.to_vec(), topology.allowed.clone())
+}
+
+#[test]
+fn captured_machines_read_alike_from_few_files() {
+    let mut seen = 0;
+    for entry in std::fs::read_dir(root().join("tests/data/machines")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|ending| ending == "capture") {
+            let capture = Capture::from_text(&std::fs::read_to_string(&path).unwrap()).unwrap();
+            let whole = Topology::from_capture(&capture).0;
+            let few = Topology::from_files(&mut &capture).0;
+            assert_eq!(units(&few), units(&whole), "{}", path.display());
+            seen += 1;
+        }
+    }
+    assert!(seen > 4);
+}
+
+#[test]
+fn this_machine_reads_alike_from_few_files() {
+    let (whole, _) = Topology::from_capture(&capture_host().unwrap());
+    let host = Host::discover().unwrap();
+    assert_eq!(units(host.topology()), units(&whole));
+    assert_eq!(host.topology().quota, whole.quota);
+    assert_eq!(host.topology().restrictions, whole.restrictions);
+}
+
+fn write(root: &Path, path: &str, content: &str) {
+    let path = root.join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, content).unwrap();
+}
+
+#[test]
+fn a_folder_with_quotas_above_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let missing = Host::from_folder(&folder.join("none")).unwrap_err();
+    assert!(missing.to_string().contains("none"), "{missing}");
+    write(folder, "sys/devices/system/cpu/online", "0-3\n");
+    for cpu in 0..4 {
+        let path = format!("sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+        write(folder, &path, if cpu < 2 { "0-1\n" } else { "2-3\n" });
+    }
+    write(folder, "proc/self/cgroup", "0::/pod/app\n");
+    write(folder, "sys/fs/cgroup/cgroup.controllers", "cpu cpuset\n");
+    write(folder, "sys/fs/cgroup/pod/app/cpu.max", "300000 100000\n");
+    write(
+        folder,
+        "sys/fs/cgroup/pod/app/cpuset.cpus.effective",
+        "0,2-3\n",
+    );
+    let workers = || Host::from_folder(folder).unwrap().workers();
+    assert_eq!((workers().parallelism, workers().cores), (3, 2));
+    write(folder, "sys/fs/cgroup/pod/cpu.max", "150000 100000\n");
+    assert_eq!((workers().parallelism, workers().on_own_cores), (2, 2));
+    // A pipe in place of a file must not hold anybody up.
+    std::fs::remove_file(folder.join("sys/devices/system/cpu/online")).unwrap();
+    let pipe = folder.join("sys/devices/system/cpu/online");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(workers().cpus, 3);
+}
+
+/// The folder that cargo builds into, and whether it is that of releases.
+fn built() -> (PathBuf, bool) {
+    let folder = Path::new(env!("CARGO_BIN_EXE_pinwise")).parent().unwrap();
+    (folder.to_owned(), folder.ends_with("release"))
+}
+
+#[track_caller]
+fn cargo(arguments: &[&str]) {
+    let (folder, is_release) = built();
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root()).args(arguments);
+    command.args(["--locked", "--quiet", "--target-dir"]);
+    command.arg(folder.parent().unwrap());
+    if is_release {
+        command.arg("--release");
+    }
+    succeeds(&mut command);
+}
+
+#[track_caller]
+fn succeeds(command: &mut Command) -> String {
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let (out, err) = texts(&output);
+    assert!(output.status.success(), "{command:?}: {out}{err}");
+    out
+}
+
+/// An example, which `cargo test` has built along with the tests, unless only
+/// they were asked for.
+fn example(name: &str) -> Command {
+    let path = built().0.join("examples").join(name);
+    let changed = |path: &Path| std::fs::metadata(path)?.modified();
+    let source = root().join("examples").join(format!("{name}.rs"));
+    let is_current = changed(&path).is_ok_and(|built| built > changed(&source).unwrap());
+    if !is_current {
+        cargo(&["build", "--example", name]);
+    }
+    Command::new(path)
+}
+
+#[test]
+fn a_rayon_pool_binds_its_threads() {
+    let workers = Host::discover().unwrap().workers().parallelism;
+    for (arguments, threads) in [(vec![], workers), (vec!["compact", "3"], 3)] {
+        let out = succeeds(example("rayon_pool").args(arguments));
+        let lines: Vec<&str> = out
+            .lines()
+            .filter(|line| line.starts_with("thread"))
+            .collect();
+        assert_eq!(lines.len(), threads, "{out}");
+        for line in lines {
+            let (_, rest) = line.split_once("CPU ").unwrap();
+            let (cpu, mask) = rest.split_once(", mask ").unwrap();
+            assert_eq!(cpu, mask, "{out}");
+        }
+    }
+    let output = example("rayon_pool").arg("cpu:9999").output().unwrap();
+    assert!(!output.status.success());
+    assert!(texts(&output).1.contains("there is no CPU 9999"));
+}
+
+#[test]
+fn a_tokio_runtime_binds_its_workers() {
+    let out = succeeds(&mut example("tokio_runtime"));
+    let workers = Host::discover().unwrap().workers().parallelism;
+    assert!(out.contains(&format!("workers {workers}\n")), "{out}");
+    let lines: Vec<&str> = out
+        .lines()
+        .filter(|line| line.starts_with("tasks"))
+        .collect();
+    assert!(!lines.is_empty(), "{out}");
+    for line in lines {
+        let (_, rest) = line.split_once("CPU ").unwrap();
+        let (cpu, mask) = rest.split_once(", mask ").unwrap();
+        assert_eq!(cpu, mask, "{out}");
+    }
+}
+
+/// Programs in C, linked with the shared and with the static library.
+struct InC {
+    folder: tempfile::TempDir,
+}
+
+impl InC {
+    /// None where there is no C compiler.
+    fn build(test: &str) -> Option<&'static Self> {
+        static BUILT: OnceLock<InC> = OnceLock::new();
+        if !has_program("cc") {
+            skipped(test, "there is no C compiler (cc)");
+            return None;
+        }
+        Some(BUILT.get_or_init(|| {
+            cargo(&["build", "-p", "pinwise-capi"]);
+            let folder = tempfile::tempdir().unwrap();
+            let library = built().0;
+            std::fs::copy(
+                library.join("libpinwise.so"),
+                folder.path().join("libpinwise.so.0"),
+            )
+            .unwrap();
+            std::os::unix::fs::symlink("libpinwise.so.0", folder.path().join("libpinwise.so"))
+                .unwrap();
+            std::fs::copy(
+                library.join("libpinwise.a"),
+                folder.path().join("libpinwise.a"),
+            )
+            .unwrap();
+            let guide = std::fs::read_to_string(root().join("docs/library.md")).unwrap();
+            let (_, block) = guide.split_once("```c\n").unwrap();
+            let (prog, _) = block.split_once("```").unwrap();
+            std::fs::write(folder.path().join("guide.c"), prog).unwrap();
+            let built = Self { folder };
+            let example = root().join("capi/examples/place.c");
+            built.compile("cc", "-std=c11", &example, "place");
+            built.compile(
+                "cc",
+                "-std=c11",
+                &built.folder.path().join("guide.c"),
+                "guide",
+            );
+            built
+        }))
+    }
+
+    fn compile(&self, compiler: &str, standard: &str, source: &Path, name: &str) {
+        let folder = self.folder.path();
+        let start = || {
+            let mut command = Command::new(compiler);
+            command.args([standard, "-Wall", "-Wextra", "-Werror", "-g", "-o"]);
+            command
+        };
+        let include = root().join("capi/include");
+        let mut shared = start();
+        shared
+            .arg(folder.join(name))
+            .arg(source)
+            .arg("-I")
+            .arg(&include);
+        shared
+            .arg("-L")
+            .arg(folder)
+            .args(["-lpinwise", "-lpthread"]);
+        succeeds(&mut shared);
+        let mut whole = start();
+        whole
+            .arg(folder.join(format!("{name}-static")))
+            .arg(source)
+            .arg("-I")
+            .arg(&include);
+        whole.arg(folder.join("libpinwise.a"));
+        whole.args(["-lpthread", "-ldl", "-lm"]);
+        succeeds(&mut whole);
+    }
+
+    fn program(&self, name: &str) -> Command {
+        let mut command = Command::new(self.folder.path().join(name));
+        command.env("LD_LIBRARY_PATH", self.folder.path());
+        command
+    }
+}
+
+#[test]
+fn c_programs_place_themselves() {
+    let Some(c) = InC::build("c_programs_place_themselves") else {
+        return;
+    };
+    let workers = Host::discover().unwrap().workers();
+    for program in ["place", "place-static"] {
+        let out = succeeds(&mut c.program(program));
+        let expected = format!("{} workers make sense", workers.parallelism);
+        assert!(out.lines().next().unwrap().ends_with(&expected), "{out}");
+        assert_eq!(out.lines().count(), 1 + workers.parallelism, "{out}");
+        let out = succeeds(c.program(program).args(["compact", "5"]));
+        assert_eq!(out.lines().count(), 6, "{out}");
+        let refused = |name: &str| {
+            let output = c.program(program).arg(name).output().unwrap();
+            assert!(!output.status.success());
+            texts(&output).1
+        };
+        assert!(refused("cpu:9999").contains("there is no CPU 9999 on this machine"));
+        assert!(refused("one-croe").contains("did you mean 'one-core'?"));
+    }
+    for program in ["guide", "guide-static"] {
+        let out = succeeds(&mut c.program(program));
+        assert!(out.starts_with("on CPU "), "{out}");
+    }
+}
+
+#[test]
+fn c_programs_are_told_what_they_do_wrong() {
+    let test = "c_programs_are_told_what_they_do_wrong";
+    let Some(c) = InC::build(test) else { return };
+    let source = c.folder.path().join("wrong.c");
+    let text = r#"
+#include <pinwise.h>
+#include <stdio.h>
+#include <string.h>
+static void say(const char *what, int failed) {
+    printf("%s: %s\n", failed ? what : "NO ERROR", pinwise_last_error());
+}
+int main(void) {
+    printf("[%s]\n", pinwise_last_error());
+    PinwiseWorkers workers;
+    PinwiseLocation location;
+    PinwiseHost *host = pinwise_host_discover();
+    say("no host", pinwise_host_workers(NULL, &workers, sizeof workers) == -1);
+    say("no room", pinwise_host_workers(host, NULL, sizeof workers) == -1);
+    say("no size", pinwise_host_workers(host, &workers, 0) == -1);
+    say("no cpu", pinwise_host_locate(host, -5, &location, sizeof location) == -1);
+    say("no place", pinwise_place(NULL, 1) == NULL);
+    say("no name", pinwise_place_as(host, NULL, 1) == NULL);
+    say("no utf", pinwise_place_as(host, "\xff\xfe", 1) == NULL);
+    say("no places", pinwise_bind(NULL, 0) == -1);
+    say("no folder", pinwise_host_from_folder("/nowhere/at/all") == NULL);
+    /* A caller that knows only the first field gets only that. */
+    memset(&workers, 0x55, sizeof workers);
+    size_t next = workers.on_own_cores;
+    if (pinwise_host_workers(host, &workers, sizeof workers.parallelism) != 0) return 1;
+    printf("%s\n", workers.on_own_cores == next && workers.parallelism != next ? "cut" : "spilt");
+    PinwisePlaces *places = pinwise_place(host, 1);
+    int one[1] = {-1};
+    if (pinwise_places_cpus(places, NULL, 0) != 1) return 1;
+    if (pinwise_places_cpus(places, one, 1) != 1) return 1;
+    if (one[0] != pinwise_places_cpu(places, 0)) return 1;
+    if (pinwise_host_locate(host, one[0], &location, sizeof location) != 0) return 1;
+    if (location.allowed != 1 || location.online != 1 || location.core < 0) return 1;
+    if (pinwise_unbind() != 0) return 1;
+    if (pinwise_bind(places, 0) != 0 || pinwise_confine(places) != 0) return 1;
+    if (pinwise_unbind() != 0) return 1;
+    pinwise_places_free(NULL);
+    pinwise_host_free(NULL);
+    pinwise_places_free(places);
+    pinwise_host_free(host);
+    printf("%s\n", pinwise_version());
+    return 0;
+}
+"#;
+    std::fs::write(&source, text).unwrap();
+    c.compile("cc", "-std=c11", &source, "wrong");
+    let expected = format!(
+        "[]\nno host: host is NULL\nno room: workers is NULL\n\
+         no size: the size of workers is 0; pass sizeof(*workers)\n\
+         no cpu: there is no CPU -5 on this machine\nno place: host is NULL\n\
+         no name: placement is NULL\nno utf: placement is not UTF-8\n\
+         no places: places is NULL\n\
+         no folder: /nowhere/at/all: No such file or directory (os error 2)\ncut\n{}\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    for program in ["wrong", "wrong-static"] {
+        assert_eq!(succeeds(&mut c.program(program)), expected);
+    }
+    if !has_program("valgrind") {
+        return skipped(test, "valgrind is not installed: its part was left out");
+    }
+    for program in ["wrong", "place"] {
+        let mut command = Command::new("valgrind");
+        command.args(["--error-exitcode=99", "--leak-check=full", "--quiet"]);
+        // Of what a thread keeps to its end, nothing tells valgrind.
+        command.args(["--errors-for-leak-kinds=definite,indirect"]);
+        command.arg(c.folder.path().join(program));
+        command.env("LD_LIBRARY_PATH", c.folder.path());
+        succeeds(&mut command);
+    }
+}
+
+#[test]
+fn the_header_is_cpp_too() {
+    let test = "the_header_is_cpp_too";
+    let Some(c) = InC::build(test) else { return };
+    if !has_program("c++") {
+        return skipped(test, "there is no C++ compiler (c++)");
+    }
+    let source = c.folder.path().join("guide.cpp");
+    std::fs::copy(c.folder.path().join("guide.c"), &source).unwrap();
+    c.compile("c++", "-std=c++17", &source, "guide-cpp");
+    succeeds(&mut c.program("guide-cpp"));
+}
+
+#[test]
+fn an_affinity_mask_from_outside_is_respected() {
+    let test = "an_affinity_mask_from_outside_is_respected";
+    let Some(c) = InC::build(test) else { return };
+    if !has_program("taskset") {
+        return skipped(test, "taskset is not installed");
+    }
+    let allowed = Host::discover().unwrap().topology().allowed.clone();
+    let (first, last) = (allowed.first().unwrap(), allowed.last().unwrap());
+    let place = |arguments: &[&str]| -> Output {
+        let mut command = Command::new("taskset");
+        command.args(["-c", &last.to_string()]);
+        command.arg(c.folder.path().join("place")).args(arguments);
+        command
+            .env("LD_LIBRARY_PATH", c.folder.path())
+            .output()
+            .unwrap()
+    };
+    let (out, _) = texts(&place(&[]));
+    assert_eq!(
+        out,
+        format!("1 CPUs, 1 cores, 1 workers make sense\nthread 0 ran on CPU {last}\n")
+    );
+    if first != last {
+        let output = place(&[&format!("cpu:{first}")]);
+        let expected = format!("the affinity mask leaves only {last}");
+        assert!(texts(&output).1.contains(&expected), "{}", texts(&output).1);
+    }
+}
+
+/// A cgroup of our own, removed at the end.
+struct Cgroup(PathBuf);
+
+impl Cgroup {
+    /// Below the mount of a controller of version 1, or of version 2 where it is
+    /// handed down.
+    fn make(controller: &str, name: &str) -> Result<(Self, bool), String> {
+        let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+        let found = mounts.lines().find_map(|line| {
+            let words: Vec<&str> = line.split(' ').collect();
+            let is_v1 = words[2] == "cgroup" && words[3].split(',').any(|o| o == controller);
+            let handed = Path::new(words[1]).join("cgroup.subtree_control");
+            let is_v2 = words[2] == "cgroup2"
+                && std::fs::read_to_string(handed)
+                    .is_ok_and(|all| all.split_whitespace().any(|one| one == controller));
+            (is_v1 || is_v2).then(|| (PathBuf::from(words[1]), is_v2))
+        });
+        let (mount, is_v2) = found.ok_or(format!("no cgroup has the controller {controller}"))?;
+        let folder = mount.join(format!("pinwise-{name}-{}", std::process::id()));
+        std::fs::create_dir(&folder).map_err(|error| format!("no cgroup can be made: {error}"))?;
+        Ok((Self(folder), is_v2))
+    }
+
+    fn set(&self, file: &str, value: &str) -> Result<(), String> {
+        std::fs::write(self.0.join(file), value).map_err(|error| format!("{file}: {error}"))
+    }
+
+    /// Runs a program inside.
+    fn run(&self, c: &InC, arguments: &[&str]) -> Output {
+        Command::new("sh")
+            .args(["-c", "echo $$ > \"$0/cgroup.procs\" && exec \"$@\""])
+            .arg(&self.0)
+            .arg(c.folder.path().join("place"))
+            .args(arguments)
+            .env("LD_LIBRARY_PATH", c.folder.path())
+            .output()
+            .unwrap()
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn a_real_quota_is_respected() {
+    let test = "a_real_quota_is_respected";
+    let Some(c) = InC::build(test) else { return };
+    let limited = Cgroup::make("cpu", "quota").and_then(|(cgroup, is_v2)| {
+        if is_v2 {
+            cgroup.set("cpu.max", "50000 100000")?;
+        } else {
+            cgroup.set("cpu.cfs_quota_us", "50000")?;
+        }
+        Ok(cgroup)
+    });
+    let cgroup = match limited {
+        Ok(cgroup) => cgroup,
+        Err(reason) => return skipped(test, &reason),
+    };
+    let (out, err) = texts(&cgroup.run(c, &[]));
+    assert!(out.contains(", 1 workers make sense\n"), "{out}{err}");
+    assert_eq!(out.lines().count(), 2, "{out}{err}");
+}
+
+#[test]
+fn a_real_cpuset_is_named_where_it_forbids() {
+    let test = "a_real_cpuset_is_named_where_it_forbids";
+    let Some(c) = InC::build(test) else { return };
+    let allowed = Host::discover().unwrap().topology().allowed.clone();
+    let (first, last) = (allowed.first().unwrap(), allowed.last().unwrap());
+    if first == last {
+        return skipped(test, "there is only one CPU");
+    }
+    let limited = Cgroup::make("cpuset", "cpuset").and_then(|(cgroup, is_v2)| {
+        cgroup.set("cpuset.cpus", &first.to_string())?;
+        if !is_v2 {
+            cgroup.set("cpuset.mems", "0")?;
+        }
+        Ok(cgroup)
+    });
+    let cgroup = match limited {
+        Ok(cgroup) => cgroup,
+        Err(reason) => return skipped(test, &reason),
+    };
+    let (out, err) = texts(&cgroup.run(c, &[]));
+    assert!(out.contains(", 1 workers make sense\n"), "{out}{err}");
+    let (_, err) = texts(&cgroup.run(c, &[&format!("cpu:{last}")]));
+    let expected = format!("CPU {last} is forbidden: the cpuset {}", cgroup.0.display());
+    assert!(err.contains(&expected), "{err}");
+}

@@ -1,0 +1,686 @@
+//! What runs already: placed, measured in turns, and given back however
+//! pinwise ends.
+
+mod refused;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::{has_program, pinwise, skipped, texts};
+
+/// Anything that is waited for is there by then, however busy the host.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A process of the test's, ended with it.
+struct Running(Child);
+
+impl Running {
+    fn start(command: &mut Command) -> Self {
+        let quiet = command.stdin(Stdio::null()).stdout(Stdio::null());
+        Self(quiet.stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    fn sleeper() -> Self {
+        Self::start(Command::new("sleep").arg("600"))
+    }
+
+    fn id(&self) -> String {
+        self.0.id().to_string()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn read(path: &Path) -> Option<String> {
+    let bytes = std::fs::read(path).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The CPUs of every thread of a process, in the order of their numbers.
+fn masks(process: &str) -> Vec<String> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else {
+        return Vec::new();
+    };
+    let mut threads: Vec<PathBuf> = threads.filter_map(|t| Some(t.ok()?.path())).collect();
+    threads.sort();
+    let status = threads.iter().filter_map(|path| read(&path.join("status")));
+    status
+        .filter_map(|status| {
+            let line = status
+                .lines()
+                .find_map(|l| l.strip_prefix("Cpus_allowed_list:"))?;
+            Some(line.trim().to_owned())
+        })
+        .collect()
+}
+
+#[track_caller]
+fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn one_of_two(test: &str) -> Option<String> {
+    let all = masks("self").first().cloned().unwrap_or_default();
+    let has_two = all.contains(['-', ',']);
+    if !has_two {
+        skipped(test, "this needs two CPUs");
+        return None;
+    }
+    let end = all.find(['-', ',']).unwrap();
+    Some(all[..end].to_owned())
+}
+
+fn signal(process: u32, name: &str) {
+    let sent = Command::new("kill")
+        .args([format!("-{name}"), process.to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+}
+
+fn start(store: &Path, arguments: &[&str]) -> Running {
+    Running::start(pinwise(store).args(arguments))
+}
+
+fn run(store: &Path, arguments: &[&str]) -> Output {
+    pinwise(store).args(arguments).output().unwrap()
+}
+
+#[track_caller]
+fn json(output: &Output) -> Value {
+    let (out, err) = texts(output);
+    serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}"))
+}
+
+#[test]
+fn a_process_with_all_it_started_is_placed_and_given_back() {
+    let Some(cpu) = one_of_two("a_process_with_all_it_started_is_placed_and_given_back") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store.db");
+    // A name that looks like other fields of /proc/PID/stat, and a child.
+    let odd = folder.path().join(") S 1 (\u{1b}[2J");
+    std::os::unix::fs::symlink("/bin/sh", &odd).unwrap();
+    let service = Running::start(Command::new(&odd).args(["-c", "sleep 600 & wait"]));
+    let before = masks(&service.id());
+    let children = format!("/proc/{0}/task/{0}/children", service.id());
+    wait_for("the child", || {
+        read(Path::new(&children)).is_some_and(|c| !c.trim().is_empty())
+    });
+    let child = read(Path::new(&children)).unwrap().trim().to_owned();
+    let place = format!("cpu:{cpu}");
+    let arguments = ["apply", "--pid", &service.id(), "--place", &place];
+    for name in ["INT", "TERM", "KILL"] {
+        let applying = start(&store, &arguments);
+        for process in [&service.id(), &child] {
+            wait_for(name, || masks(process) == [cpu.as_str()]);
+        }
+        signal(applying.0.id(), name);
+        for process in [&service.id(), &child] {
+            wait_for(name, || masks(process) == before);
+        }
+    }
+    // Told in text and as a record; the name is made harmless.
+    let output = run(&store, &[&arguments[..], &["--for", "1s"]].concat());
+    let (out, err) = texts(&output);
+    assert!(output.status.success(), "{err}");
+    assert!(out.contains(&format!("granted   CPUs {cpu}\n")), "{out}");
+    assert!(
+        !out.contains('\u{1b}') && !err.contains('\u{1b}'),
+        "{out}{err}"
+    );
+    assert_eq!(masks(&service.id()), before);
+    let record = json(&run(
+        &store,
+        &[&arguments[..], &["--for", "300ms", "--format", "json"]].concat(),
+    ));
+    assert_eq!(record["schema"], "pinwise.applied/1");
+    assert_eq!(record["granted_cpus"], cpu.as_str());
+    assert_eq!(
+        (record["threads"].as_u64(), record["returned"].as_u64()),
+        (Some(2), Some(2))
+    );
+    signal(child.parse().unwrap(), "KILL");
+}
+
+/// Processes that a shell starts, a hundred a second, ended all together.
+struct Growing(Running);
+
+impl Growing {
+    fn start() -> Self {
+        let script = "i=0; while [ $i -lt 400 ]; do sleep 600 & i=$((i+1)); sleep 0.01; done; wait";
+        Self(Running::start(
+            Command::new("sh").args(["-c", script]).process_group(0),
+        ))
+    }
+
+    /// The masks of the shell and of all that it started.
+    fn masks(&self) -> Vec<String> {
+        let own = self.0.id();
+        let children = format!("/proc/{own}/task/{own}/children");
+        let children = read(Path::new(&children)).unwrap_or_default();
+        let children = children.split_whitespace().flat_map(masks);
+        children.chain(masks(&own)).collect()
+    }
+}
+
+impl Drop for Growing {
+    fn drop(&mut self) {
+        let group = format!("-{}", self.0.id());
+        let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
+    }
+}
+
+#[test]
+fn who_was_started_in_the_last_moment_gets_its_cpus_too() {
+    let Some(cpu) = one_of_two("who_was_started_in_the_last_moment_gets_its_cpus_too") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store.db");
+    let place = format!("cpu:{cpu}");
+    for name in ["KILL", "INT"] {
+        let service = Growing::start();
+        let before = masks(&service.0.id());
+        let applying = start(
+            &store,
+            &["apply", "--pid", &service.0.id(), "--place", &place],
+        );
+        let placed = || service.masks().iter().filter(|mask| **mask == cpu).count();
+        wait_for("some that are placed", || placed() > 50);
+        signal(applying.0.id(), name);
+        let is_as_before = || service.masks().iter().all(|mask| before.contains(mask));
+        wait_for(name, is_as_before);
+        std::thread::sleep(Duration::from_millis(600));
+        assert!(is_as_before(), "{name}");
+    }
+}
+
+#[test]
+fn who_is_placed_by_somebody_else_meanwhile_is_left_alone() {
+    let test = "who_is_placed_by_somebody_else_meanwhile_is_left_alone";
+    let Some(cpu) = one_of_two(test) else { return };
+    if !has_program("taskset") {
+        return skipped(test, "taskset is not installed");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store.db");
+    let service = Running::sleeper();
+    let other = if cpu == "0" { "1" } else { "0" };
+    let taskset = |cpus: &str| {
+        let set = Command::new("taskset")
+            .args(["-cp", cpus, &service.id()])
+            .output();
+        set.unwrap().status.success()
+    };
+    let place = format!("cpu:{cpu}");
+    let mut command = pinwise(&store);
+    command.args(["apply", "--pid", &service.id(), "--place", &place]);
+    command.stderr(Stdio::piped()).stdout(Stdio::null());
+    let mut applying = Running(command.spawn().unwrap());
+    wait_for("the placement", || masks(&service.id()) == [cpu.as_str()]);
+    if !taskset(other) {
+        return skipped(test, "CPU 0 and 1 are not both allowed");
+    }
+    let mut told = BufReader::new(applying.0.stderr.take().unwrap()).lines();
+    let line = told.find(|line| line.as_ref().unwrap().contains("left alone"));
+    assert!(line.unwrap().unwrap().contains(&format!("now has {other}")));
+    signal(applying.0.id(), "INT");
+    let rest: Vec<String> = told.map(Result::unwrap).collect();
+    assert!(applying.0.wait().unwrap().success());
+    assert!(
+        rest.iter()
+            .any(|l| l.contains("left as somebody else set them: 1")),
+        "{rest:?}"
+    );
+    assert_eq!(masks(&service.id()), [other]);
+}
+
+/// A figure that follows from the placement alone.
+fn figure_of_mask(process: &str, cpu: &str) -> String {
+    format!(
+        "sh -c 'if grep -q \"Cpus_allowed_list:.{cpu}$\" /proc/{process}/status; then echo 10 req/s; else echo 20 req/s; fi'"
+    )
+}
+
+#[test]
+fn placements_of_a_service_are_compared_by_its_own_figure() {
+    let Some(cpu) = one_of_two("placements_of_a_service_are_compared_by_its_own_figure") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store.db");
+    let service = Running::sleeper();
+    let before = masks(&service.id());
+    let (command, place) = (figure_of_mask(&service.id(), &cpu), format!("cpu:{cpu}"));
+    let compare = |better: &str, more: &[&str]| {
+        let metric = format!("regex:(\\d+) req/s {better}");
+        let arguments = [
+            "compare",
+            "--pid",
+            &service.id(),
+            "--metric-command",
+            &command,
+            "--metric",
+            &metric,
+            "--place",
+            "os-default",
+            "--place",
+            &place,
+            "--sample",
+            "40ms",
+            "--settle",
+            "10ms",
+            "--format",
+            "json",
+        ];
+        run(&store, &[&arguments[..], more].concat())
+    };
+    let slower = json(&compare("higher", &["--max-runs", "10"]));
+    assert_eq!(slower["contrasts"][0]["verdict"], "slower");
+    assert_eq!(slower["verdict"]["kind"], "leave_alone");
+    assert_eq!(
+        slower["service"]["pid"].as_u64(),
+        Some(u64::from(service.0.id()))
+    );
+    assert_eq!(slower["service"]["name"], "sleep");
+    assert_eq!(slower["service"]["command"][1], "600");
+    assert_eq!(slower["service"]["sample_s"], 0.04);
+    assert_eq!(slower["arms"][1]["runs"][0]["granted_cpus"], cpu.as_str());
+    assert_eq!(masks(&service.id()), before);
+    let faster = json(&compare("lower", &["--max-runs", "10"]));
+    assert_eq!(faster["best"], place.as_str());
+    let advice = format!("pinwise apply --pid {} --place {place}", service.id());
+    assert!(
+        faster["verdict"]["advice"]
+            .as_str()
+            .unwrap()
+            .contains(&advice)
+    );
+    // What is far worse is rolled back at once, and that is a gate.
+    let output = compare("higher", &["--max-runs", "10", "--abort-if-worse", "50%"]);
+    assert_eq!(output.status.code(), Some(1), "{}", texts(&output).1);
+    let aborted = json(&output);
+    let why = aborted["arms"][1]["invalid"].as_str().unwrap();
+    assert!(
+        why.contains("100 % worse than os-default's running median"),
+        "{why}"
+    );
+    assert_eq!(masks(&service.id()), before);
+}
+
+/// A tiny server with a counter; it counts faster while the process has all of
+/// its CPUs.
+fn page_server(process: String, cpu: String) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let count = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&count);
+    std::thread::spawn(move || {
+        loop {
+            std::thread::sleep(Duration::from_millis(1));
+            let step = if masks(&process) == [cpu.as_str()] {
+                1
+            } else {
+                5
+            };
+            counted.fetch_add(step, Ordering::Relaxed);
+        }
+    });
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            answer(&mut stream.unwrap(), count.load(Ordering::Relaxed));
+        }
+    });
+    port
+}
+
+fn answer(stream: &mut TcpStream, count: u64) {
+    let mut request = [0; 4096];
+    let read = stream.read(&mut request).unwrap_or(0);
+    let is_page = request[..read].starts_with(b"GET /metrics HTTP/1.1\r\n");
+    let body = format!("# TYPE reqs_total counter\nreqs_total{{path=\"/\"}} {count}\n");
+    let status = if is_page { "200 OK" } else { "404 Not Found" };
+    let length = body.len();
+    let _ = write!(
+        stream,
+        "HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}"
+    );
+}
+
+#[test]
+fn a_page_in_prometheus_text_is_read() {
+    let Some(cpu) = one_of_two("a_page_in_prometheus_text_is_read") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store.db");
+    let service = Running::sleeper();
+    let port = page_server(service.id(), cpu.clone());
+    let place = format!("cpu:{cpu}");
+    let compare = |url: &str, metric: &str| {
+        let arguments = [
+            "compare",
+            "--pid",
+            &service.id(),
+            "--metric-url",
+            url,
+            "--metric",
+            metric,
+            "--place",
+            "os-default",
+            "--place",
+            &place,
+            "--sample",
+            "200ms",
+            "--settle",
+            "20ms",
+            "--max-runs",
+            "8",
+            "--format",
+            "json",
+        ];
+        run(&store, &arguments)
+    };
+    let url = format!("http://127.0.0.1:{port}/metrics");
+    let record = json(&compare(&url, "prometheus:rate(reqs_total) higher"));
+    assert_eq!(record["contrasts"][0]["verdict"], "slower", "{record}");
+    assert_eq!(record["service"]["metric_source"], url.as_str());
+    let (_, err) = texts(&compare(&url, "prometheus:rate(answers_total) higher"));
+    assert!(err.contains("answers_total is not there"), "{err}");
+    assert!(err.contains("gave '# TYPE reqs_total counter'"), "{err}");
+    let other = format!("http://127.0.0.1:{port}/other");
+    let refused = compare(&other, "prometheus:reqs_total higher");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(texts(&refused).1.contains("404 Not Found"));
+    // Nobody listens there.
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let refused = compare(&format!("http://{closed}/"), "prometheus:reqs_total higher");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        texts(&refused).1.contains("refused"),
+        "{}",
+        texts(&refused).1
+    );
+}
+
+#[test]
+fn a_service_that_dies_leaves_a_record_and_one_that_is_left_gets_its_cpus() {
+    let test = "a_service_that_dies_leaves_a_record_and_one_that_is_left_gets_its_cpus";
+    let Some(cpu) = one_of_two(test) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store.db");
+    let place = format!("cpu:{cpu}");
+    let comparing = |service: &Running| {
+        let command = figure_of_mask(&service.id(), &cpu);
+        let mut comparing = pinwise(&store);
+        comparing.args([
+            "compare",
+            "--pid",
+            &service.id(),
+            "--metric-command",
+            &command,
+            "--metric",
+            "regex:(\\d+) req/s higher",
+            "--place",
+            "os-default",
+            "--place",
+            &place,
+            "--sample",
+            "60ms",
+            "--settle",
+            "10ms",
+            "--max-runs",
+            "100000",
+            "--format",
+            "json",
+        ]);
+        let comparing = comparing.stdout(Stdio::piped()).stderr(Stdio::piped());
+        comparing.spawn().unwrap()
+    };
+    let mut service = Running::sleeper();
+    let pinwise = comparing(&service);
+    wait_for("the placement", || masks(&service.id()) == [cpu.as_str()]);
+    service.0.kill().unwrap();
+    service.0.wait().unwrap();
+    let output = pinwise.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", texts(&output).1);
+    let record = json(&output);
+    let findings = record["findings"].as_array().unwrap();
+    assert!(
+        findings.iter().any(|f| f["check"] == "service_ended"),
+        "{record}"
+    );
+    let stored = json(&run(&store, &["show", "last", "--format", "json"]));
+    assert_eq!(stored["id"], record["id"]);
+    for (name, status) in [("INT", Some(130)), ("TERM", Some(130)), ("KILL", None)] {
+        let service = Running::sleeper();
+        let before = masks(&service.id());
+        let pinwise = comparing(&service);
+        wait_for(name, || masks(&service.id()) == [cpu.as_str()]);
+        signal(pinwise.id(), name);
+        let output = pinwise.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), status, "{name}: {}", texts(&output).1);
+        wait_for(name, || masks(&service.id()) == before);
+        // And it stays so.
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!(masks(&service.id()), before, "{name}");
+    }
+}
+
+/// A cgroup of the test's own, removed in the end.
+struct OwnCgroup(PathBuf);
+
+impl OwnCgroup {
+    fn make(mount: &str, name: &str) -> Option<Self> {
+        let folder = Path::new(mount).join(name);
+        std::fs::create_dir(&folder).ok()?;
+        Some(Self(folder))
+    }
+
+    fn take(&self, process: &Running) -> bool {
+        std::fs::write(self.0.join("cgroup.procs"), process.id()).is_ok()
+    }
+}
+
+impl Drop for OwnCgroup {
+    fn drop(&mut self) {
+        // The kernel takes a moment to let the last process go.
+        for _ in 0..100 {
+            if std::fs::remove_dir(&self.0).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Mount points of cgroups that have this option, or are of version 2.
+fn mount_with(option: &str) -> Option<String> {
+    let table = read(Path::new("/proc/mounts"))?;
+    let mut lines = table
+        .lines()
+        .map(|line| line.split(' ').collect::<Vec<_>>());
+    let found = lines.find(|fields| match option {
+        "cgroup2" => fields[2] == "cgroup2",
+        option => fields[2] == "cgroup" && fields[3].split(',').any(|own| own == option),
+    });
+    found.map(|fields| fields[1].to_owned())
+}
+
+#[test]
+fn cgroups_and_units_are_found_and_their_cpusets_told() {
+    let test = "cgroups_and_units_are_found_and_their_cpusets_told";
+    let Some(cpu) = one_of_two(test) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store.db");
+    let place = format!("cpu:{cpu}");
+    let name = format!("pinwise-test-{}.service", std::process::id());
+    let mut found = 0;
+    for option in ["name=systemd", "cgroup2", "cpuset"] {
+        let Some(mount) = mount_with(option) else {
+            continue;
+        };
+        let Some(cgroup) = OwnCgroup::make(&mount, &name) else {
+            continue;
+        };
+        if option == "cpuset" {
+            for (file, text) in [("cpuset.cpus", cpu.as_str()), ("cpuset.mems", "0")] {
+                std::fs::write(cgroup.0.join(file), text).unwrap();
+            }
+        }
+        let service = Running::sleeper();
+        if !cgroup.take(&service) {
+            continue;
+        }
+        found += 1;
+        let path = format!("/{name}");
+        for (option, value) in [("--cgroup", path.as_str()), ("--unit", name.as_str())] {
+            let arguments = [
+                "apply", option, value, "--place", &place, "--for", "100ms", "--format", "json",
+            ];
+            let record = json(&run(&store, &arguments));
+            assert_eq!(
+                record["service"]["pid"].as_u64(),
+                Some(u64::from(service.0.id()))
+            );
+            assert_eq!(record["returned"], 1, "{record}");
+        }
+        if option == "cpuset" {
+            let other = if cpu == "0" { "cpu:1" } else { "cpu:0" };
+            let output = run(&store, &["apply", "--cgroup", &path, "--place", other]);
+            let (_, err) = texts(&output);
+            let by = format!("the cpuset {mount}/{name} leaves only {cpu}");
+            assert!(err.contains(&by), "{err}");
+        }
+        drop(service);
+    }
+    if found == 0 {
+        skipped(test, "no cgroup can be made here");
+    }
+}
+
+/// Redis under the load of its own benchmark.
+struct Redis {
+    server: Running,
+    _load: Running,
+    port: u16,
+}
+
+impl Redis {
+    fn start(test: &str, folder: &Path) -> Option<Self> {
+        for program in ["redis-server", "redis-benchmark", "redis-cli"] {
+            if !has_program(program) {
+                skipped(test, &format!("{program} is not installed"));
+                return None;
+            }
+        }
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let text = port.to_string();
+        let server = Running::start(
+            Command::new("redis-server")
+                .args([
+                    "--port",
+                    &text,
+                    "--bind",
+                    "127.0.0.1",
+                    "--save",
+                    "",
+                    "--daemonize",
+                    "no",
+                ])
+                .current_dir(folder),
+        );
+        wait_for("redis", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        let load = Running::start(Command::new("redis-benchmark").args([
+            "-p", &text, "-t", "get", "-l", "-n", "1000000", "-c", "8", "-q",
+        ]));
+        Some(Self {
+            server,
+            _load: load,
+            port,
+        })
+    }
+}
+
+#[test]
+fn redis_is_compared_under_load_and_given_back() {
+    let test = "redis_is_compared_under_load_and_given_back";
+    let Some(cpu) = one_of_two(test) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store.db");
+    let Some(redis) = Redis::start(test, folder.path()) else {
+        return;
+    };
+    let pid = redis.server.id();
+    // Its background threads begin after it listens.
+    let is_whole = || masks(&pid).len() > 4;
+    wait_for("redis's threads", is_whole);
+    let before = masks(&pid);
+    let (command, place) = (
+        format!("redis-cli -p {} info stats", redis.port),
+        format!("cpu:{cpu}"),
+    );
+    let arguments = [
+        "compare",
+        "--pid",
+        &pid,
+        "--metric-command",
+        &command,
+        "--metric",
+        "regex:instantaneous_ops_per_sec:(\\d+) higher",
+        "--place",
+        "os-default",
+        "--place",
+        &place,
+        "--sample",
+        "200ms",
+        "--settle",
+        "100ms",
+        "--format",
+        "json",
+        "--max-runs",
+        "7",
+    ];
+    let output = run(&store, &arguments);
+    assert!(output.status.success(), "{}", texts(&output).1);
+    let record = json(&output);
+    assert_eq!(record["blocks"], 7, "{record}");
+    assert_eq!(record["service"]["name"], "redis-server");
+    let run_record = &record["arms"][1]["runs"][0];
+    assert_eq!(run_record["granted_cpus"], cpu.as_str());
+    assert!(run_record["user_s"].as_f64().unwrap() + run_record["sys_s"].as_f64().unwrap() > 0.0);
+    assert!(run_record["metric"]["value"].as_f64().unwrap() > 100.0);
+    assert_eq!(masks(&pid), before);
+    // Each thread on a CPU of its own; SIGKILL of pinwise in the middle.
+    let applying = start(
+        &store,
+        &["apply", "--pid", &pid, "--place", "compact/bound"],
+    );
+    let is_bound = || masks(&pid).iter().all(|mask| mask.parse::<usize>().is_ok());
+    wait_for("bound threads", is_bound);
+    signal(applying.0.id(), "KILL");
+    wait_for("their old masks", || masks(&pid) == before);
+}

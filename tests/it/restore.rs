@@ -1,0 +1,438 @@
+//! Whatever ends pinwise, wherever it is: every value of the system comes back.
+//!
+//! A process of this test's own makes changes through the library and is ended
+//! at twelve moments in five ways. Masks, niceness and cgroups are real; CPUs
+//! are switched in a folder that stands for the host, and for real in
+//! `restore_vm`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use pinwise::machine::linux::{Change, FAULT_POINTS, Ledger, LedgerOptions};
+use pinwise::topology::CpuSet;
+
+use crate::support::{pinwise, run, skipped, texts};
+
+const KINDS: [&str; 5] = ["int", "term", "kill", "panic", "full"];
+/// What makes this test program the process that is ended.
+const SCENE: &str = "PINWISE_TEST_LEDGER";
+
+/// A process whose threads are moved about.
+struct Sleeper(Child);
+
+impl Sleeper {
+    fn start() -> Self {
+        Self(Command::new("sleep").arg("600").spawn().unwrap())
+    }
+
+    fn id(&self) -> i32 {
+        i32::try_from(self.0.id()).unwrap()
+    }
+
+    fn status(&self, field: &str) -> String {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with(field)).unwrap();
+        line.split_whitespace().nth(1).unwrap().to_owned()
+    }
+
+    fn nice(&self) -> String {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.id())).unwrap();
+        let (_, fields) = stat.rsplit_once(')').unwrap();
+        fields.split_whitespace().nth(16).unwrap().to_owned()
+    }
+
+    fn groups(&self) -> String {
+        std::fs::read_to_string(format!("/proc/{}/cgroup", self.id())).unwrap()
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A cgroup of this test's own, where groups with CPUs can be made.
+struct Group(PathBuf);
+
+impl Group {
+    fn make() -> Option<Self> {
+        let root = Path::new("/sys/fs/cgroup/cpuset");
+        let path = root.join(format!("pinwise-test-{}", std::process::id()));
+        std::fs::create_dir(&path).ok()?;
+        let group = Self(path);
+        for file in ["cpuset.cpus", "cpuset.mems"] {
+            let whole = std::fs::read(root.join(file)).ok()?;
+            std::fs::write(group.0.join(file), whole).ok()?;
+        }
+        Some(group)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+/// What is changed and read back.
+struct Scene {
+    folder: tempfile::TempDir,
+    first: Sleeper,
+    second: Sleeper,
+    group: Option<Group>,
+}
+
+impl Scene {
+    fn new(group: Option<Group>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let cpus = folder.path().join("sys/devices/system/cpu");
+        for cpu in 0..4 {
+            std::fs::create_dir_all(cpus.join(format!("cpu{cpu}"))).unwrap();
+            if cpu > 0 {
+                std::fs::write(cpus.join(format!("cpu{cpu}/online")), "1\n").unwrap();
+            }
+        }
+        std::fs::write(cpus.join("online"), "0-3\n").unwrap();
+        Self {
+            folder,
+            first: Sleeper::start(),
+            second: Sleeper::start(),
+            group,
+        }
+    }
+
+    fn journals(&self) -> PathBuf {
+        self.folder.path().join("journals")
+    }
+
+    /// Every value that the scene's changes are about.
+    fn values(&self) -> Vec<String> {
+        let cpus = self.folder.path().join("sys/devices/system/cpu");
+        let online = (1..4).map(|cpu| {
+            let file = cpus.join(format!("cpu{cpu}/online"));
+            let now = std::fs::read_to_string(file).unwrap();
+            format!("CPU {cpu} {}", now.trim())
+        });
+        let mut values: Vec<String> = online.collect();
+        for sleeper in [&self.first, &self.second] {
+            values.push(sleeper.status("Cpus_allowed_list:"));
+            values.push(sleeper.nice());
+            values.push(sleeper.groups());
+        }
+        if let Some(group) = &self.group {
+            let file = group.0.join("cpuset.cpus");
+            values.push(std::fs::read_to_string(file).unwrap().trim().to_owned());
+            values.push(format!("made: {}", group.0.join("made").exists()));
+        }
+        values
+    }
+
+    /// Ends a process in the middle of its changes; says how it ended, and whether
+    /// by its own words all changes were in force.
+    fn strike(&self, fault: &str) -> (std::process::ExitStatus, bool) {
+        let seen = self.folder.path().join("seen");
+        let _ = std::fs::remove_file(&seen);
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .args([
+                "--exact",
+                "restore::changes_things_when_told",
+                "--nocapture",
+            ])
+            .arg("--test-threads=1")
+            .env(SCENE, self.folder.path())
+            .env("SCENE_FAULT", fault)
+            .env(
+                "SCENE_TASKS",
+                format!("{} {}", self.first.id(), self.second.id()),
+            )
+            .env(
+                "SCENE_GROUP",
+                self.group.as_ref().map_or(Path::new(""), |g| &g.0),
+            )
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let status = command.status().unwrap();
+        self.wait_for_guardian();
+        (status, seen.exists())
+    }
+
+    /// Until no journal is left; a guardian needs a moment.
+    fn wait_for_guardian(&self) {
+        for _ in 0..500 {
+            let left = std::fs::read_dir(self.journals()).unwrap();
+            let is_journal = |name: &str| name.ends_with(".journal");
+            let mut names = left.map(|e| e.unwrap().file_name().into_string().unwrap());
+            // A guardian that is done still has the host's lock for a moment.
+            let lock = std::fs::File::open(self.journals().join("host.lock"));
+            let is_free = lock.is_ok_and(|lock| lock.try_lock().is_ok());
+            if !names.any(|name| is_journal(&name)) && is_free {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("a journal was left");
+    }
+}
+
+fn own_cpus() -> CpuSet {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let list = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    CpuSet::parse_list(list.unwrap().trim()).unwrap()
+}
+
+/// Not a test of its own: the process that [`Scene::strike`] ends.
+#[test]
+fn changes_things_when_told() {
+    let Some(folder) = std::env::var_os(SCENE).map(PathBuf::from) else {
+        return;
+    };
+    let variable = |name: &str| std::env::var(name).unwrap();
+    let tasks = variable("SCENE_TASKS");
+    let mut tasks = tasks.split(' ').map(|task| task.parse::<i32>().unwrap());
+    let (first, second) = (tasks.next().unwrap(), tasks.next().unwrap());
+    let options = LedgerOptions {
+        folders: vec![folder.join("journals")],
+        is_for_host: true,
+        root: folder.clone(),
+        fault: Some(variable("SCENE_FAULT").parse().unwrap()),
+    };
+    let mut ledger = Ledger::open(options).unwrap();
+    let one = CpuSet::single(own_cpus().last().unwrap());
+    let mask = |thread: i32| Change::Mask {
+        thread,
+        cpus: one.clone(),
+    };
+    let nice = |thread: i32| Change::Nice { thread, nice: 7 };
+    let mut changes = vec![mask(first), nice(first)];
+    let group = PathBuf::from(variable("SCENE_GROUP"));
+    if !group.as_os_str().is_empty() {
+        let made = group.join("made");
+        let file = group.join("cpuset.cpus");
+        changes.push(Change::Cpuset {
+            file,
+            cpus: one.clone(),
+        });
+        changes.push(Change::Folder { path: made });
+        changes.push(Change::Move {
+            task: second,
+            to: group,
+        });
+    }
+    changes.extend([mask(second), nice(second)]);
+    for change in &changes {
+        // With a full disk a change is refused, and the rest with it.
+        if ledger.change(change).is_err() {
+            return;
+        }
+    }
+    if ledger
+        .switch_off(&CpuSet::parse_list("2-3").unwrap())
+        .is_err()
+    {
+        return;
+    }
+    let is_off = std::fs::read_to_string(folder.join("sys/devices/system/cpu/cpu2/online"));
+    if is_off.unwrap().trim() == "0" {
+        std::fs::write(folder.join("seen"), "").unwrap();
+    }
+    ledger.running();
+    ledger.undo_all();
+}
+
+/// The process came by that moment, and was ended there.
+#[track_caller]
+fn check_end(status: std::process::ExitStatus, point: &str, kind: &str) {
+    use std::os::unix::process::ExitStatusExt;
+    let signal = match kind {
+        "int" => Some(2),
+        "kill" => Some(9),
+        "term" => Some(15),
+        _ => None,
+    };
+    assert_eq!(status.signal(), signal, "{point} {kind}: {status}");
+    if kind == "panic" {
+        assert_eq!(status.code(), Some(101), "{point} {kind}: {status}");
+    }
+}
+
+/// The N-th time that a moment comes by: not at the first change, where there is
+/// nothing yet to be undone.
+fn turn(point: &str) -> u32 {
+    match point {
+        "before-write" | "after-write" | "after-change" | "between-changes" => 4,
+        "after-value" | "between-restores" => 3,
+        "after-offline" => 2,
+        _ => 1,
+    }
+}
+
+#[test]
+fn everything_comes_back_from_twelve_moments_and_five_ends() {
+    const TEST: &str = "restore::everything_comes_back";
+    if own_cpus().len() < 2 {
+        return skipped(TEST, "this needs two CPUs");
+    }
+    let group = Group::make();
+    if group.is_none() {
+        skipped(
+            TEST,
+            "cgroups are left out: no cpuset of version 1 can be made here",
+        );
+    }
+    let scene = Scene::new(group);
+    std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), 0o700)
+        .create(scene.journals())
+        .unwrap();
+    let before = scene.values();
+    // The changes are real: left to themselves, they are seen and undone.
+    assert!(scene.strike("opened:kill:99").1, "nothing was changed");
+    assert_eq!(scene.values(), before, "undone without any fault");
+    let mut table = format!(
+        "{:<18}{}\n",
+        "interrupted",
+        KINDS.map(|k| format!("{k:>8}")).concat()
+    );
+    let mut wrong = 0;
+    for point in FAULT_POINTS {
+        table.push_str(&format!("{point:<18}"));
+        for kind in KINDS {
+            let (status, _) = scene.strike(&format!("{point}:{kind}:{}", turn(point)));
+            check_end(status, point, kind);
+            let is_whole = scene.values() == before;
+            wrong += usize::from(!is_whole);
+            table.push_str(&format!("{:>8}", if is_whole { "ok" } else { "WRONG" }));
+        }
+        table.push('\n');
+    }
+    println!("{table}");
+    assert_eq!(wrong, 0, "{table}\n{before:?}\n{:?}", scene.values());
+}
+
+/// A journal whose writer and guardian have both gone, as after a power cut of
+/// which the kernel knows nothing.
+#[test]
+fn what_the_guardian_could_not_do_the_command_does() {
+    let cpus = own_cpus();
+    if cpus.len() < 2 {
+        return skipped("restore::the_command", "this needs two CPUs");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(folder.path(), mode).unwrap();
+    let sleeper = Sleeper::start();
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", sleeper.id())).unwrap();
+    let start = stat
+        .rsplit_once(')')
+        .unwrap()
+        .1
+        .split_whitespace()
+        .nth(19)
+        .unwrap()
+        .to_owned();
+    let one = cpus.first().unwrap().to_string();
+    let id = sleeper.id();
+    let set = Command::new("taskset")
+        .args(["-pc", &one, &id.to_string()])
+        .output();
+    assert!(set.unwrap().status.success());
+    std::fs::write(
+        folder.path().join("left.journal"),
+        format!(
+            "pinwise journal 1 {} {id}\nmade 1 mask {id} {start} {cpus} {one}\n",
+            boot.trim()
+        ),
+    )
+    .unwrap();
+    let command = |arguments: &[&str]| {
+        let mut command = pinwise(&folder.path().join("store.db"));
+        command
+            .env("PINWISE_RUNTIME_DIR", folder.path())
+            .args(arguments);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        texts(&output).0
+    };
+    let told = command(&["restore", "--dry-run"]);
+    assert!(
+        told.contains(&format!("thread {id}: CPUs {cpus} (would be put back)")),
+        "{told}"
+    );
+    assert_eq!(sleeper.status("Cpus_allowed_list:"), one);
+    let told = command(&["restore"]);
+    assert!(
+        told.contains(&format!("thread {id}: CPUs {cpus} (put back)")),
+        "{told}"
+    );
+    assert_eq!(sleeper.status("Cpus_allowed_list:"), cpus.to_string());
+    assert_eq!(command(&["restore"]), "Nothing is left to be put back.\n");
+}
+
+#[track_caller]
+fn refused(arguments: &[&str], words: &str) {
+    let output = run(arguments);
+    let (_, err) = texts(&output);
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert_eq!(err.lines().count(), 1, "{err}");
+    assert!(err.contains(words), "{err}");
+}
+
+#[test]
+fn what_ifs_that_are_refused() {
+    let machine = ["compare", "--machine", "sim:core:2 pu:2"];
+    let with = |more: &[&'static str]| [&machine[..], more, &["--", "true"]].concat();
+    refused(
+        &with(&["--what-if", "tiny"]),
+        "--what-if tiny: no such machine",
+    );
+    refused(&with(&["--what-if", "cpus=4"]), "no larger");
+    refused(&with(&["--real"]), "--what-if");
+    refused(
+        &with(&["--what-if", "smt-off", "--real"]),
+        "--real switches CPUs of this host",
+    );
+}
+
+#[test]
+fn what_ifs_by_mask_are_arms() {
+    let record = crate::support::json(&[
+        "compare",
+        "--machine",
+        "sim:package:2 core:2 pu:2",
+        "--seed",
+        "1",
+        "--max-runs",
+        "12",
+        "--what-if",
+        "smt-off",
+        "--what-if",
+        "cpus=2",
+        "--format",
+        "json",
+        "--",
+        "true",
+    ]);
+    let arms = record["arms"].as_array().unwrap();
+    let told: Vec<_> = arms
+        .iter()
+        .map(|a| (a["name"].as_str().unwrap(), a["cpus"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("os-default", "0-7"),
+            ("smt-off", "0,2,4,6"),
+            ("cpus=2", "0,4")
+        ]
+    );
+    let findings = record["findings"].as_array().unwrap();
+    let caution = findings.iter().find(|f| f["check"] == "what-if").unwrap();
+    assert_eq!(caution["evidence"]["smt-off, CPUs left out"], "1,3,5,7");
+}

@@ -1,0 +1,495 @@
+//! Rules on real processes: placed when they begin, left where somebody else
+//! placed them, given back however pinwise ends.
+//!
+//! Every test has a program of its own, a copy of `sleep`, that no other rule
+//! concerns.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use pinwise::machine::linux::LinuxProcesses;
+use pinwise::machine::processes::Processes;
+
+use crate::support::{has_program, pinwise, root, run, skipped, texts};
+
+/// Processes that are ended with the test.
+struct Stage {
+    folder: tempfile::TempDir,
+    children: Vec<Child>,
+    rules: Option<Child>,
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        for child in self.children.iter_mut().chain(&mut self.rules) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Stage {
+    /// `None` where there is nothing to choose, or where everybody who is
+    /// started here is confined already.
+    fn new(test: &str) -> Option<Self> {
+        let own = i32::try_from(std::process::id()).unwrap();
+        let default = LinuxProcesses::open().default_mask(own).unwrap();
+        if default.len() < 2 || !default.contains(0) || all() != default.to_string() {
+            skipped(test, "this needs CPU 0, another one, and no affinity mask");
+            return None;
+        }
+        let stage = Self {
+            folder: tempfile::tempdir().unwrap(),
+            children: Vec::new(),
+            rules: None,
+        };
+        stage.add_program("napper");
+        Some(stage)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    fn add_program(&self, name: &str) {
+        let found = ["/usr/bin/sleep", "/bin/sleep"];
+        let sleep = found
+            .iter()
+            .find(|path| std::path::Path::new(path).exists());
+        std::fs::copy(sleep.unwrap(), self.path(name)).unwrap();
+    }
+
+    /// Writes a rule for the program.
+    fn rule(&self, actions: &str) {
+        let path = self.path("napper").display().to_string();
+        let rule = format!("[[rule]]\nname = \"naps\"\nexecutable = '{path}'\n{actions}\n");
+        std::fs::write(self.path("rules.toml"), rule).unwrap();
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = pinwise(&self.path("store.db"));
+        command.current_dir(self.folder.path());
+        command.args(["rules", "run", "rules.toml", "--state", "state"]);
+        command.args(["--log", "log"]).args(arguments);
+        command
+    }
+
+    /// Starts the rules and waits until they are in force.
+    fn start(&mut self, arguments: &[&str]) {
+        let file = |name: &str| std::fs::File::create(self.path(name)).unwrap();
+        let mut command = self.command(arguments);
+        command.stdout(file("out")).stderr(file("err"));
+        self.rules = Some(command.spawn().unwrap());
+        self.until("in force", |stage| stage.read("err").contains("in force"));
+    }
+
+    /// Sends the rules a signal.
+    fn signal(&self, signal: &str) {
+        let process = self.rules.as_ref().unwrap().id().to_string();
+        let status = Command::new("kill").args(["-s", signal, &process]).status();
+        assert!(status.unwrap().success());
+    }
+
+    /// Sends a signal that ends the rules; how they ended.
+    fn end(&mut self, signal: &str) -> std::process::ExitStatus {
+        self.signal(signal);
+        self.rules.take().unwrap().wait().unwrap()
+    }
+
+    /// Starts the program.
+    fn nap(&mut self) -> u32 {
+        let child = Command::new(self.path("napper")).arg("600").spawn();
+        self.keep(child.unwrap())
+    }
+
+    fn keep(&mut self, child: Child) -> u32 {
+        let process = child.id();
+        self.children.push(child);
+        process
+    }
+
+    #[track_caller]
+    fn until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        for _ in 0..2000 {
+            if is_so(self) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!(
+            "{what} did not come: {} {}",
+            self.read("out"),
+            self.read("err")
+        );
+    }
+
+    #[track_caller]
+    fn until_on(&self, process: u32, cpus: &str) {
+        self.until(&format!("{process} on {cpus}"), |_| {
+            cpus_of(process) == cpus
+        });
+    }
+
+    fn log(&self) -> Vec<serde_json::Value> {
+        let log = self.read("log");
+        log.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+}
+
+/// A line of `/proc/PID/status`.
+fn status(process: u32, key: &str) -> String {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"));
+    let status = status.unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(key));
+    line.unwrap_or("gone").trim().to_owned()
+}
+
+fn cpus_of(process: u32) -> String {
+    status(process, "Cpus_allowed_list:")
+}
+
+fn all() -> String {
+    cpus_of(std::process::id())
+}
+
+#[test]
+fn processes_are_placed_when_they_begin_and_given_back() {
+    let Some(mut stage) = Stage::new("processes_are_placed_when_they_begin") else {
+        return;
+    };
+    stage.rule("place = \"cpu:0\"");
+    let before = stage.nap();
+    stage.start(&[]);
+    stage.until_on(before, "0");
+    let after = stage.nap();
+    stage.until_on(after, "0");
+    assert!(stage.read("state").contains(&format!("held {after} ")));
+    assert!(stage.end("TERM").success());
+    assert_eq!((cpus_of(before), cpus_of(after)), (all(), all()));
+    assert!(!stage.path("state").exists());
+    let log = stage.log();
+    let kinds: Vec<_> = log
+        .iter()
+        .map(|line| line["change"].as_str().unwrap())
+        .collect();
+    assert_eq!(kinds, ["placed", "placed", "released", "released"]);
+    assert_eq!(log[1]["process"], after);
+    assert_eq!(
+        (&log[1]["rule"], &log[1]["to"]),
+        (&"naps".into(), &"0".into())
+    );
+    assert!(log[1]["time"].as_str().unwrap().ends_with('Z'));
+}
+
+#[test]
+fn killed_rules_give_everything_back() {
+    let Some(mut stage) = Stage::new("killed_rules_give_everything_back") else {
+        return;
+    };
+    // Who may not lower nice values again may not raise them, and whose nice
+    // value was set, as everybody's who is started here, keeps it.
+    let own = std::process::id();
+    let may_be_niced = status(own, "Uid:").starts_with('0') && nice_of(own) == "0";
+    if !may_be_niced {
+        let why = "without the nice value: this needs root and nice 0";
+        skipped("killed_rules_give_everything_back", why);
+    }
+    let nice = if may_be_niced { "\nnice = 7" } else { "" };
+    stage.rule(&format!("place = \"cpu:0\"{nice}"));
+    let process = stage.nap();
+    stage.start(&[]);
+    stage.until_on(process, "0");
+    if may_be_niced {
+        stage.until("nice 7", |_| nice_of(process) == "7");
+    }
+    assert_eq!(stage.end("KILL").signal(), Some(9));
+    stage.until_on(process, &all());
+    stage.until("its nice value", |_| nice_of(process) == nice_of(own));
+    stage.until("the end of the journal", |stage| {
+        !stage.path("state").exists()
+    });
+}
+
+/// Field 19 of `proc_pid_stat(5)`.
+fn nice_of(process: u32) -> String {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let (_, fields) = stat.rsplit_once(')').unwrap();
+    fields.split_whitespace().nth(16).unwrap().to_owned()
+}
+
+#[test]
+fn a_dry_run_of_rules_changes_nothing() {
+    let Some(mut stage) = Stage::new("a_dry_run_of_rules_changes_nothing") else {
+        return;
+    };
+    stage.rule("place = \"cpu:0\"");
+    let process = stage.nap();
+    let output = stage.command(&["--dry-run", "--once"]).output().unwrap();
+    let (out, err) = texts(&output);
+    assert!(output.status.success(), "{err}");
+    assert!(
+        out.contains(&format!("would place napper ({process}) by 'naps'")),
+        "{out}"
+    );
+    assert_eq!(cpus_of(process), all());
+    assert!(!stage.path("state").exists());
+    assert_eq!(stage.log()[0]["dry_run"], true);
+}
+
+#[test]
+fn who_was_placed_by_others_stays() {
+    let Some(mut stage) = Stage::new("who_was_placed_by_others_stays") else {
+        return;
+    };
+    stage.rule("place = \"cpu:0\"");
+    let last = all().rsplit([',', '-']).next().unwrap().to_owned();
+    let mut command = pinwise(&stage.path("store.db"));
+    command.args(["run", "--place", &format!("cpu:{last}"), "--"]);
+    let child = command
+        .arg(stage.path("napper"))
+        .arg("600")
+        .spawn()
+        .unwrap();
+    let process = stage.keep(child);
+    stage.until_on(process, &last);
+    stage.start(&[]);
+    let placed = stage.nap();
+    stage.until_on(placed, "0");
+    assert_eq!(cpus_of(process), last);
+    let refused = &stage.log()[0];
+    assert_eq!(
+        (&refused["change"], &refused["process"]),
+        (&"refused".into(), &process.into())
+    );
+    assert!(stage.end("INT").success());
+    assert_eq!((cpus_of(process), cpus_of(placed)), (last, all()));
+}
+
+#[test]
+fn a_new_start_of_rules_knows_its_own() {
+    let Some(mut stage) = Stage::new("a_new_start_of_rules_knows_its_own") else {
+        return;
+    };
+    stage.rule("place = \"cpu:0\"");
+    let process = stage.nap();
+    let output = stage.command(&["--once"]).output().unwrap();
+    assert!(output.status.success(), "{}", texts(&output).1);
+    assert_eq!(cpus_of(process), "0");
+    // Without the journal this mask would be somebody else's.
+    let last = all().rsplit([',', '-']).next().unwrap().to_owned();
+    stage.rule(&format!("place = \"cpu:{last}\""));
+    stage.start(&[]);
+    stage.until_on(process, &last);
+    // One at a time writes a journal.
+    let second = stage.command(&["--once"]).output().unwrap();
+    assert_eq!(second.status.code(), Some(2));
+    assert!(texts(&second).1.contains("another pinwise rules uses it"));
+    assert!(stage.end("TERM").success());
+    assert_eq!(cpus_of(process), all());
+}
+
+#[test]
+fn a_signal_reads_the_rules_again() {
+    let Some(mut stage) = Stage::new("a_signal_reads_the_rules_again") else {
+        return;
+    };
+    stage.rule("place = \"cpu:0\"");
+    let process = stage.nap();
+    stage.start(&[]);
+    stage.until_on(process, "0");
+    stage.rule("place = \"cpu:99999\"");
+    stage.signal("HUP");
+    stage.until("a warning", |stage| {
+        stage.read("err").contains("stay in force")
+    });
+    assert!(
+        stage.read("err").contains("rules.toml:4:9: place:"),
+        "{}",
+        stage.read("err")
+    );
+    assert_eq!(cpus_of(process), "0");
+    stage.rule("place = \"os-default\"");
+    stage.signal("HUP");
+    stage.until_on(process, &all());
+    assert!(stage.end("TERM").success());
+}
+
+#[test]
+fn polling_places_new_processes_too() {
+    let Some(mut stage) = Stage::new("polling_places_new_processes_too") else {
+        return;
+    };
+    stage.rule("place = \"cpu:0\"");
+    stage.start(&["--poll-only", "--poll", "20ms"]);
+    assert!(stage.read("err").contains("looked for every 20ms"));
+    let process = stage.nap();
+    stage.until_on(process, "0");
+    assert!(stage.end("TERM").success());
+    assert_eq!(cpus_of(process), all());
+}
+
+#[test]
+fn hostile_names_stay_in_their_line() {
+    let Some(mut stage) = Stage::new("hostile_names_stay_in_their_line") else {
+        return;
+    };
+    let name = "a) R 1\n\u{1b}[2J";
+    stage.add_program(name);
+    let rule = "[[rule]]\nname = \"odd\"\nexecutable = \"a) R 1*\"\nplace = \"cpu:0\"\n";
+    std::fs::write(stage.path("rules.toml"), rule).unwrap();
+    let child = Command::new(stage.path(name)).arg("600").spawn().unwrap();
+    let process = stage.keep(child);
+    stage.start(&[]);
+    stage.until_on(process, "0");
+    let out = stage.read("out");
+    assert!(
+        out.contains("a) R 1\\n\\u{1b}[2J") && out.lines().count() == 1,
+        "{out:?}"
+    );
+    assert_eq!(stage.log()[0]["name"], name);
+    assert!(stage.end("TERM").success());
+    assert_eq!(cpus_of(process), all());
+}
+
+#[test]
+fn rules_are_checked() {
+    let Some(mut stage) = Stage::new("rules_are_checked") else {
+        return;
+    };
+    stage.rule("place = \"cpu:0\"\nnice = 3");
+    let process = stage.nap();
+    let file = stage.path("rules.toml").display().to_string();
+    let record = crate::support::json(&["rules", "check", &file, "--format", "json"]);
+    let rule = &record["rules"][0];
+    assert_eq!((&rule["cpus"], &rule["nice"]), (&"0".into(), &3.into()));
+    assert_eq!(rule["processes"][0]["process"], process);
+    let (out, _) = texts(&run(&["rules", "check", &file]));
+    assert!(out.contains("then  cpu:0 (CPUs 0), nice 3"), "{out}");
+    assert!(
+        out.contains(&format!("napper ({process}, on {})", all())),
+        "{out}"
+    );
+}
+
+#[test]
+fn bad_rules_are_refused_with_line_and_column() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rules.toml");
+    let shown = file.display().to_string();
+    for (text, told) in [
+        (
+            "[[rule]]\nname = 'a'\nexe = 'x'",
+            "3:1: unknown field `exe`",
+        ),
+        (
+            "[[rule]]\nname = 'a'\nexecutable = 'x'\nplace = 'one-cor'",
+            "4:9: place: 'one-cor'",
+        ),
+        (
+            "[[rule]]\nname = 'a'\nuser = 'no-such'\nnice = 1",
+            "3:8: user: there is no user",
+        ),
+        ("rule = 3", "1:8: "),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        for command in ["check", "run", "unit"] {
+            let output = run(&["rules", command, &shown]);
+            let (out, err) = texts(&output);
+            assert_eq!(output.status.code(), Some(2), "{text}: {err}");
+            assert!(
+                err.contains(&format!("rules.toml:{told}")),
+                "{command} {text}: {err}"
+            );
+            assert_eq!((err.lines().count(), out.as_str()), (1, ""), "{err}");
+        }
+    }
+    let output = run(&["rules", "check", "/nowhere/rules.toml"]);
+    assert!(
+        texts(&output)
+            .1
+            .contains("/nowhere/rules.toml: No such file")
+    );
+    assert_eq!(output.status.code(), Some(2));
+    std::fs::write(&file, [0xff, 0xfe]).unwrap();
+    assert!(
+        texts(&run(&["rules", "check", &shown]))
+            .1
+            .contains("not UTF-8")
+    );
+}
+
+#[test]
+fn where_nothing_can_be_written_down_nothing_is_changed() {
+    let Some(mut stage) = Stage::new("where_nothing_can_be_written_down") else {
+        return;
+    };
+    stage.rule("place = \"cpu:0\"");
+    let process = stage.nap();
+    std::fs::write(stage.path("state"), "some notes\n").unwrap();
+    let output = stage.command(&["--once"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        texts(&output).1.contains("no journal of rules"),
+        "{output:?}"
+    );
+    assert_eq!(stage.read("state"), "some notes\n");
+    assert_eq!(cpus_of(process), all());
+}
+
+#[test]
+fn the_unit_is_one_that_systemd_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path().join("a $b %n");
+    std::fs::create_dir(&inside).unwrap();
+    let file = inside.join("rules.toml");
+    std::fs::write(&file, "[[rule]]\nname = 'a'\nexecutable = 'x'\nnice = 1\n").unwrap();
+    let output = run(&["rules", "unit", file.to_str().unwrap()]);
+    let (unit, err) = texts(&output);
+    assert!(output.status.success(), "{err}");
+    let line = unit
+        .lines()
+        .find(|line| line.starts_with("ExecStart="))
+        .unwrap();
+    assert!(line.ends_with("/a $$b %%n/rules.toml\""), "{line}");
+    assert!(unit.contains("\nExecReload=/bin/kill -HUP $MAINPID\n"));
+    let wanted = "CapabilityBoundingSet=CAP_SYS_NICE CAP_NET_ADMIN CAP_SYS_PTRACE";
+    assert!(unit.contains(wanted));
+    if !has_program("systemd-analyze") {
+        return skipped("the_unit_is_one_that_systemd_takes", "no systemd-analyze");
+    }
+    let path = folder.path().join("pinwise-rules.service");
+    std::fs::write(&path, &unit).unwrap();
+    let verified = Command::new("systemd-analyze")
+        .args(["verify", "--man=no"])
+        .arg(&path)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let (_, told) = texts(&verified);
+    let is_about_it = |line: &&str| line.contains("pinwise-rules.service");
+    let about: Vec<&str> = told.lines().filter(is_about_it).collect();
+    assert!(about.is_empty(), "{about:?}");
+}
+
+/// What `docs/rules.md` shows can be read.
+#[test]
+fn the_rules_of_the_document_are_rules() {
+    let text = std::fs::read_to_string(root().join("docs/rules.md")).unwrap();
+    let mut seen = 0;
+    for block in text.split("\n```toml\n").skip(1) {
+        let rules = block.split("\n```").next().unwrap();
+        let read = pinwise::workload::rules::Rules::parse(rules);
+        let read = read.unwrap_or_else(|error| panic!("{error}: {rules}"));
+        assert!(read.warnings.is_empty(), "{:?}", read.warnings);
+        seen += 1;
+    }
+    assert!(seen > 0, "the examples have moved");
+}
