@@ -65,11 +65,18 @@ pub enum Piece {
 
 impl Emission {
     /// What is to be written as one text for a shell or an editor: variables
-    /// as `export`, files below a comment with their path.
+    /// as `export`, files below a comment with their path and, where something
+    /// follows, above another.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
+        let mut is_in_file = false;
         for piece in &self.pieces {
+            let was_in_file =
+                std::mem::replace(&mut is_in_file, matches!(piece, Piece::File { .. }));
+            if was_in_file && !is_in_file {
+                text.push_str("# then, in a shell:\n");
+            }
             match piece {
                 Piece::Command(line) => text.push_str(&format!("{line}\n")),
                 Piece::Variable { name, value } => {
