@@ -8,13 +8,13 @@
 #![expect(unsafe_code, reason = "fork and shared memory have no safe form")]
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::capture::{names, read_file};
-use super::sys;
+use super::{orphan, sys};
 
 /// Name of the environment variable that marks a command's processes.
 pub(super) const MARK: &str = "PINWISE_RUN";
@@ -32,26 +32,16 @@ impl Guardian {
     /// Starts the guardian. Call before this process becomes a subreaper, so
     /// that it is not taken for one of its children.
     pub(super) fn start(mark: &str) -> io::Result<Self> {
-        let (read, write) = sys::pipe(0)?;
         let slot = shared_slot()?;
         let mark = format!("{MARK}={mark}");
-        // SAFETY: this process has a single thread, so the child may run
-        // ordinary code; both children leave by _exit.
-        unsafe {
-            let middle = sys::check(libc::fork())?;
-            if middle == 0 {
-                if libc::fork() == 0 {
-                    drop(write);
-                    guard(&read, &*slot, &mark);
-                }
-                libc::_exit(0);
-            }
-            let mut status = 0;
-            libc::waitpid(middle, &raw mut status, 0);
-        }
+        let lifeline = orphan::start(c"pinwise-guard", None, || {
+            // SAFETY: the mapping is shared with the child and holds an
+            // AtomicI32 that was zeroed, a valid value.
+            guard(unsafe { &*slot }, &mark);
+        })?;
         Ok(Self {
             slot,
-            lifeline: Some(write),
+            lifeline: Some(lifeline),
         })
     }
 
@@ -96,27 +86,8 @@ fn shared_slot() -> io::Result<*const AtomicI32> {
 }
 
 /// The guardian's life.
-fn guard(lifeline: &OwnedFd, slot: &AtomicI32, mark: &str) -> ! {
-    let keep = lifeline.as_raw_fd();
-    // SAFETY: plain integers; descriptors closed here are copies that only
-    // this process holds.
-    unsafe {
-        libc::setsid();
-        libc::prctl(libc::PR_SET_NAME, c"pinwise-guard".as_ptr(), 0, 0, 0);
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
-            libc::signal(signal, libc::SIG_IGN);
-        }
-        // Standard streams too: a reader of pinwise's output must not wait
-        // for the guardian.
-        libc::dup2(keep, 0);
-        libc::syscall(libc::SYS_close_range, 1, libc::c_uint::MAX, 0);
-        let mut byte = 0u8;
-        while libc::read(0, (&raw mut byte).cast(), 1) < 0 {
-            if *libc::__errno_location() != libc::EINTR {
-                break;
-            }
-        }
-    }
+fn guard(slot: &AtomicI32, mark: &str) {
+    orphan::sleep();
     let group = slot.load(Ordering::SeqCst);
     if group >= 0 {
         if group > 0 {
@@ -125,8 +96,6 @@ fn guard(lifeline: &OwnedFd, slot: &AtomicI32, mark: &str) -> ! {
         }
         end_marked(mark);
     }
-    // SAFETY: ends the guardian.
-    unsafe { libc::_exit(0) }
 }
 
 /// Ends every process that carries the mark, until a sweep finds none.

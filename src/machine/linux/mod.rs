@@ -12,6 +12,7 @@ mod host;
 mod hypervisor;
 mod ledger;
 pub mod live;
+mod orphan;
 mod output;
 mod perf_record;
 mod pins;

@@ -9,12 +9,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
 use super::process::{ancestor_in, stat};
 use super::target::Target;
-use crate::machine::linux::sys;
+use crate::machine::linux::{orphan, sys};
 use crate::topology::CpuSet;
 
 /// Passes over the threads after the end, and the time between them: whoever
@@ -49,25 +48,10 @@ impl Sweeper {
     ///
     /// # Errors
     /// Where the system has no pipe or process for it.
-    #[expect(unsafe_code, reason = "fork has no safe form")]
     pub fn start() -> io::Result<Self> {
-        let (read, write) = sys::pipe(0)?;
-        // SAFETY: this process has a single thread, so the child may run
-        // ordinary code; both children leave by _exit.
-        unsafe {
-            let middle = sys::check(libc::fork())?;
-            if middle == 0 {
-                if libc::fork() == 0 {
-                    drop(write);
-                    sweep(&read);
-                }
-                libc::_exit(0);
-            }
-            let mut status = 0;
-            libc::waitpid(middle, &raw mut status, 0);
-        }
+        let lifeline = orphan::start(c"pinwise-sweep", None, sweep)?;
         Ok(Self {
-            lifeline: File::from(write),
+            lifeline: File::from(lifeline),
         })
     }
 
@@ -162,19 +146,7 @@ impl Known {
 }
 
 /// The process's life.
-#[expect(unsafe_code, reason = "signals and descriptors of a forked process")]
-fn sweep(lifeline: &OwnedFd) -> ! {
-    // SAFETY: plain integers; descriptors closed here are copies that only
-    // this process holds.
-    unsafe {
-        libc::setsid();
-        libc::prctl(libc::PR_SET_NAME, c"pinwise-sweep".as_ptr(), 0, 0, 0);
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
-            libc::signal(signal, libc::SIG_IGN);
-        }
-        libc::dup2(lifeline.as_raw_fd(), 0);
-        libc::syscall(libc::SYS_close_range, 1, libc::c_uint::MAX, 0);
-    }
+fn sweep() {
     let known = Known::listen(io::stdin().lock());
     if !known.given.is_empty() {
         for _ in 0..PASSES {
@@ -182,8 +154,6 @@ fn sweep(lifeline: &OwnedFd) -> ! {
             std::thread::sleep(STEP);
         }
     }
-    // SAFETY: ends the process.
-    unsafe { libc::_exit(0) }
 }
 
 #[cfg(test)]

@@ -7,17 +7,14 @@
 //! beside the file keeps two of them from writing it. Entries are of a boot and
 //! of a process's start: numbers come again.
 
-#![expect(unsafe_code, reason = "fork has no safe form")]
-
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::super::{boot_id, sys};
+use super::super::{boot_id, orphan, sys};
 use super::LinuxProcesses;
 use crate::machine::processes::{Held, Ledger, Processes, give_back};
 use crate::topology::CpuSet;
@@ -323,47 +320,15 @@ fn entry(text: &str) -> Option<Held> {
     })
 }
 
-/// Starts the guardian; closing what is returned, by any means, wakes it.
+/// Starts the guardian, which gives back unless it was told that this is done;
+/// closing what is returned, by any means, wakes it.
 fn start_guardian(path: &Path) -> io::Result<File> {
-    let (read, write) = sys::pipe(0)?;
-    // SAFETY: this process has a single thread, so the child may run ordinary
-    // code; both children leave by _exit.
-    unsafe {
-        let middle = sys::check(libc::fork())?;
-        if middle == 0 {
-            if libc::fork() == 0 {
-                drop(write);
-                guard(&read, path);
-            }
-            libc::_exit(0);
+    let lifeline = orphan::start(c"pinwise-rules", None, || {
+        if orphan::sleep().is_empty() {
+            give_all_back(path);
         }
-        let mut status = 0;
-        libc::waitpid(middle, &raw mut status, 0);
-    }
-    Ok(File::from(write))
-}
-
-/// Sleeps until the pipe closes; then gives back, unless it was told that this
-/// is done.
-fn guard(lifeline: &OwnedFd, path: &Path) -> ! {
-    // SAFETY: plain integers; the name is NUL-terminated. Nothing that is closed
-    // here is used again.
-    unsafe {
-        libc::setsid();
-        libc::prctl(libc::PR_SET_NAME, c"pinwise-rules".as_ptr(), 0, 0, 0);
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
-            libc::signal(signal, libc::SIG_IGN);
-        }
-        libc::dup2(lifeline.as_raw_fd(), 0);
-        libc::syscall(libc::SYS_close_range, 1, libc::c_uint::MAX, 0);
-    }
-    let mut word = Vec::new();
-    let _ = io::stdin().lock().read_to_end(&mut word);
-    if word.is_empty() {
-        give_all_back(path);
-    }
-    // SAFETY: ends the guardian.
-    unsafe { libc::_exit(0) }
+    });
+    lifeline.map(File::from)
 }
 
 /// Gives back what a journal says. Where somebody else has its lock by now, that
