@@ -24,7 +24,8 @@ const HEADER: &str = "pinwise rules 1";
 const LONGEST: u64 = 64 << 20;
 /// Lines that are no entries any more, at which the file is written anew.
 const DEAD_LINES: usize = 2000;
-/// How long a predecessor's guardian may take to give things back.
+/// How long a predecessor's guardian may take to give things back, and its
+/// predecessor to be gone.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Why there is no journal.
@@ -176,7 +177,7 @@ impl Journal {
         let before = held.iter().filter(|held| is_left(&mut host, held)).count();
         if restores {
             drop(lock);
-            give_all_back(path);
+            give_all_back(path, Duration::ZERO);
         }
         let after = held.iter().filter(|held| is_left(&mut host, held)).count();
         Some(RulesLeft { before, after })
@@ -325,16 +326,18 @@ fn entry(text: &str) -> Option<Held> {
 fn start_guardian(path: &Path) -> io::Result<File> {
     let lifeline = orphan::start(c"pinwise-rules", None, || {
         if orphan::sleep().is_empty() {
-            give_all_back(path);
+            // Of a process that is ended, the pipe may close before its lock goes.
+            give_all_back(path, PATIENCE);
         }
     });
     lifeline.map(File::from)
 }
 
-/// Gives back what a journal says. Where somebody else has its lock by now, that
-/// is a pinwise that has read it, and its entries are that one's.
-fn give_all_back(path: &Path) {
-    let Ok(Some(_lock)) = lock(path, Duration::ZERO) else {
+/// Gives back what a journal says. Where somebody else has its lock for longer
+/// than `patience`, that is a pinwise that has read it, and its entries are that
+/// one's.
+fn give_all_back(path: &Path, patience: Duration) {
+    let Ok(Some(_lock)) = lock(path, patience) else {
         return;
     };
     let held = Journal::peek(path);
@@ -401,6 +404,23 @@ mod tests {
         check("held 5 17 nice= 1", &[]);
         check("held 5 17 nice=x 1\nheld -5 1 nice= 1\nheld 5\nhm\n", &[]);
         assert!(entries("", "boot").is_empty());
+    }
+
+    #[test]
+    fn a_lock_that_is_about_to_go_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        std::fs::write(&path, format!("{HEADER} {}\n", boot())).unwrap();
+        let held = lock(&path, Duration::ZERO).unwrap().unwrap();
+        give_all_back(&path, Duration::ZERO);
+        assert!(path.exists(), "it is another's");
+        let of_the_killed = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(200));
+            drop(held);
+        });
+        give_all_back(&path, Duration::from_secs(60));
+        assert!(!path.exists());
+        of_the_killed.join().unwrap();
     }
 
     proptest! {
