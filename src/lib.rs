@@ -8,7 +8,7 @@
 //! ```text
 //! Core   topology workload stats placement trace code spin profile record
 //!                                                          no I/O, no clock
-//! Edge   machine   store   threads                        the host, the disk
+//! Edge   machine   store   fleet   threads                the host, the disk
 //! Study  study                                            experiments
 //! Faces  report    web   cli                              what people see
 //! ```
@@ -30,6 +30,8 @@
 pub mod cli;
 #[cfg(feature = "tool")]
 pub mod code;
+#[cfg(feature = "tool")]
+pub mod fleet;
 #[cfg(feature = "tool")]
 pub mod kernels;
 #[cfg(feature = "tool")]

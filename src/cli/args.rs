@@ -5,6 +5,7 @@
 //! shares; what needs the machine is resolved later.
 
 mod apply;
+mod fleet;
 mod kernels;
 mod profile;
 mod run;
@@ -24,6 +25,11 @@ pub(super) use apply::{
     ApplyArgs, LiveArgs, RestoreArgs, RulesAction, RulesArgs, RulesCheckArgs, RulesRunArgs,
     WhatIfArgs,
 };
+pub(super) use fleet::{
+    FleetAction, FleetArgs, FleetCancelArgs, FleetCollectArgs, FleetDiffArgs, FleetFailure,
+    FleetNodeArgs, FleetReportArgs, FleetResumeArgs, FleetSimulateArgs, FleetStatusArgs,
+    FleetSubmitArgs,
+};
 pub(super) use kernels::{BenchArgs, KernelArgs, RecipesArgs, ReproduceArgs, SplitChoice, Suite};
 pub(super) use profile::{ProfileAction, ProfileArgs, ProfileDiffArgs, ProfileView};
 pub(super) use run::RunArgs;
@@ -34,7 +40,7 @@ pub(super) use spin::{
 };
 pub(super) use stored::{
     DiffArgs, ExportArgs, HistoryArgs, Narrowing, PruneArgs, ReportArgs, ServeArgs, ShowArgs,
-    TagArgs,
+    StoreAction, StoreArgs, StoreCopyArgs, TagArgs,
 };
 pub(super) use topology::{TopologyAction, TopologyArgs};
 pub(super) use trace::{TopArgs, TopSort, TraceAction, TraceArgs, TraceFiles, TraceImportArgs};
@@ -86,7 +92,8 @@ pub struct Global {
         help_heading = "Global options"
     )]
     pub machine: String,
-    /// Where records are kept: `sqlite:PATH`, or `none`
+    /// Where records are kept: `sqlite:PATH`, `postgres://USER@HOST/DATABASE`,
+    /// or `none`
     /// [default: pinwise/pinwise.db in the user's data folder]
     #[arg(
         long,
@@ -209,6 +216,10 @@ is changed.")]
     Report(ReportArgs),
     /// Show records in a browser, also while they grow
     Serve(ServeArgs),
+    /// The same studies over the nodes of a cluster, compared
+    Fleet(Box<FleetArgs>),
+    /// Copy records from one store to another
+    Store(StoreArgs),
     /// Write man pages, completions or the command-line reference
     #[command(hide = true)]
     Generate(GenerateArgs),

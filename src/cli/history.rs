@@ -7,8 +7,9 @@ use super::args::{Format, Global, HistoryArgs, Narrowing, ShowArgs};
 use super::terminal::Terminal;
 use super::{Exit, open_store};
 use crate::record::{
-    BENCH_SCHEMA, Bench, PROFILE_SCHEMA, ProfileRecord, REPRODUCTION_SCHEMA, Reproduction, SCHEMAS,
-    SEARCH_SCHEMA, SPIN_ATTACH_SCHEMA, SPIN_PAUSE_SCHEMA, SPIN_REPLAY_SCHEMA, SchemaName,
+    BENCH_SCHEMA, Bench, FLEET_NODE_SCHEMA, FLEET_REPORT_SCHEMA, FLEET_SCHEMA, FleetNode,
+    FleetRecord, FleetReport, PROFILE_SCHEMA, ProfileRecord, REPRODUCTION_SCHEMA, Reproduction,
+    SCHEMAS, SEARCH_SCHEMA, SPIN_ATTACH_SCHEMA, SPIN_PAUSE_SCHEMA, SPIN_REPLAY_SCHEMA, SchemaName,
     SearchRecord, SpinAttachRecord, SpinPauseRecord, SpinReplayRecord, TOPOLOGY_SCHEMA,
     TRACE_SCHEMA, TraceRecord,
 };
@@ -154,6 +155,18 @@ pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> any
         let record: SpinPauseRecord = stored.kept(SPIN_PAUSE_SCHEMA)?;
         super::spin::show_pause(&record, terminal)?;
         return Ok(Exit::Done);
+    }
+    if stored.is_of(FLEET_SCHEMA) {
+        let record: FleetRecord = stored.kept(FLEET_SCHEMA)?;
+        return print(&record, terminal, |r| report::fleet_plan(r, palette));
+    }
+    if stored.is_of(FLEET_NODE_SCHEMA) {
+        let record: FleetNode = stored.kept(FLEET_NODE_SCHEMA)?;
+        return print(&record, terminal, |r| report::fleet_node(r, palette));
+    }
+    if stored.is_of(FLEET_REPORT_SCHEMA) {
+        let record: FleetReport = stored.kept(FLEET_REPORT_SCHEMA)?;
+        return print(&record, terminal, |r| report::fleet_report(r, palette));
     }
     let record = stored.comparison()?;
     print(&record, terminal, |r| report::comparison(r, palette))

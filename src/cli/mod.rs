@@ -11,6 +11,7 @@ mod compare;
 mod diff;
 mod exit;
 mod export;
+mod fleet;
 mod generate;
 mod history;
 mod host;
@@ -28,6 +29,7 @@ mod rules;
 mod search;
 mod serve;
 mod spin;
+mod store;
 mod subject;
 mod tag;
 mod terminal;
@@ -38,6 +40,7 @@ mod values;
 mod watch;
 
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use anyhow::Context;
 use clap::{CommandFactory, Parser};
@@ -49,7 +52,7 @@ use crate::machine::Machine;
 use crate::machine::linux::live::Sweeper;
 use crate::machine::linux::{LinuxMachine, Pins};
 use crate::machine::sim::SimulatedMachine;
-use crate::store::{Location, Store};
+use crate::store::{Location, Spool, Store};
 use args::{Command, Format, Global};
 use terminal::Terminal;
 
@@ -140,6 +143,8 @@ fn dispatch(cli: Cli, terminal: &Terminal) -> anyhow::Result<Exit> {
         Command::Prune(args) => prune::prune(global, &args, terminal),
         Command::Report(args) => report::report(global, &args, terminal),
         Command::Serve(args) => serve::serve(global, &args, terminal),
+        Command::Fleet(args) => fleet::fleet(global, &args, terminal),
+        Command::Store(args) => store::store(&args, terminal),
         Command::Generate(args) => generate::generate(&args),
     }
 }
@@ -202,29 +207,62 @@ fn simulated(global: &Global) -> anyhow::Result<&str> {
 
 /// Opens the store, unless there shall be none.
 fn open_store(global: &Global) -> anyhow::Result<Option<Store>> {
-    match location(global)? {
-        Location::Nowhere => Ok(None),
-        Location::Sqlite(path) => Ok(Some(Store::open(&path)?)),
-    }
+    let location = location(global)?;
+    let terminal = Terminal::new(global);
+    Ok(Store::open_at(&location, &spool(&location, terminal)?)?)
+}
+
+/// Where a store puts by what it cannot deliver; a file needs none.
+fn spool(location: &Location, terminal: Terminal) -> anyhow::Result<Spool> {
+    let folder = match location {
+        Location::Postgres(_) => state_folder()?.join("pinwise/spool"),
+        Location::Sqlite(_) | Location::Nowhere => std::path::PathBuf::new(),
+    };
+    Ok(Spool {
+        folder,
+        warn: Arc::new(move |sentence| terminal.warn(sentence)),
+    })
 }
 
 /// Where records are kept.
 fn location(global: &Global) -> anyhow::Result<Location> {
     match &global.store {
-        Some(text) => Ok(Location::parse(text)?),
+        Some(text) => parse_location(text),
         None => Ok(Location::Sqlite(default_store()?)),
     }
 }
 
-fn default_store() -> anyhow::Result<std::path::PathBuf> {
+/// A location as it is written, with the password that stands elsewhere.
+fn parse_location(text: &str) -> anyhow::Result<Location> {
+    let mut location = Location::parse(text)?;
     #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
-    let folder = |name: &str| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(std::path::PathBuf::from)
-    };
-    let data = folder("XDG_DATA_HOME")
-        .or_else(|| folder("HOME").map(|home| home.join(".local/share")))
+    if let (Location::Postgres(server), Ok(password)) = (&mut location, std::env::var("PGPASSWORD"))
+    {
+        server.offer_password(&password);
+    }
+    Ok(location)
+}
+
+fn default_store() -> anyhow::Result<std::path::PathBuf> {
+    let data = named_folder("XDG_DATA_HOME")
+        .or_else(|| named_folder("HOME").map(|home| home.join(".local/share")))
         .context("neither XDG_DATA_HOME nor HOME is set: say where records go with --store")?;
     Ok(data.join("pinwise/pinwise.db"))
+}
+
+/// Where what must outlast a command is kept that is no data of the user's.
+fn state_folder() -> anyhow::Result<std::path::PathBuf> {
+    named_folder("XDG_STATE_HOME")
+        .or_else(|| named_folder("HOME").map(|home| home.join(".local/state")))
+        .context(
+            "neither XDG_STATE_HOME nor HOME is set: records that a server cannot take would have nowhere to wait",
+        )
+}
+
+/// The folder that a variable names.
+#[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
+fn named_folder(variable: &str) -> Option<std::path::PathBuf> {
+    std::env::var_os(variable)
+        .filter(|value| !value.is_empty())
+        .map(std::path::PathBuf::from)
 }

@@ -5,14 +5,14 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context;
 use serde_json::json;
 
-use super::Exit;
 use super::args::{Global, PruneArgs};
 use super::history::{filter, line, needed_store};
 use super::terminal::Terminal;
+use super::{Exit, location};
 use crate::machine::linux::time_of_day;
 use crate::report::{self, Line, bytes};
 use crate::stats::verdict::count;
-use crate::store::{Listed, Store, StoreError};
+use crate::store::{Listed, Location, Store, StoreError};
 
 /// Records of a list for people; of the rest only the number is told.
 const MOST_SHOWN: usize = 20;
@@ -34,7 +34,8 @@ pub(super) fn prune(
         size += store.bytes_of(&listed.entry.id)?;
     }
     if args.yes {
-        return remove(&mut store, &going, terminal);
+        let is_server = matches!(location(global)?, Location::Postgres(_));
+        return remove(&mut store, &going, is_server, terminal);
     }
     if terminal.is_json() {
         let ids: Vec<&str> = going
@@ -91,7 +92,12 @@ fn time_before(age: Duration) -> anyhow::Result<String> {
     Ok(humantime::format_rfc3339_seconds(then).to_string())
 }
 
-fn remove(store: &mut Store, going: &[Listed], terminal: &Terminal) -> anyhow::Result<Exit> {
+fn remove(
+    store: &mut Store,
+    going: &[Listed],
+    is_server: bool,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
     let ids: Vec<String> = going.iter().map(|listed| listed.entry.id.clone()).collect();
     let removed = store.remove(&ids)?;
     // Where another process reads just now, the space serves new records.
@@ -121,9 +127,11 @@ fn remove(store: &mut Store, going: &[Listed], terminal: &Terminal) -> anyhow::R
         }))?;
         return Ok(Exit::Done);
     }
-    let space = freed.map_or_else(String::new, |freed| {
-        format!("; the store's file is {} smaller", bytes(freed as f64))
-    });
+    let space = match freed {
+        _ if is_server => "; the server gives their space back when it vacuums".to_owned(),
+        Some(freed) => format!("; the store's file is {} smaller", bytes(freed as f64)),
+        None => String::new(),
+    };
     let many = count(removed.gone.len(), "record");
     terminal.print(&format!("Removed {many}{space}.\n"))?;
     Ok(Exit::Done)

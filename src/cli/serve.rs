@@ -22,17 +22,20 @@ pub(super) fn serve(
     args: &ServeArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let Location::Sqlite(store) = location(global)? else {
+    let store = location(global)?;
+    if store == Location::Nowhere {
         bail!("--store none: there is nothing to serve");
-    };
+    }
     let page = super::report::template()?.into_owned();
     let secret = new_secret()?;
     let ticket = args.open.then(new_secret).transpose()?;
-    let shown = store.display().to_string();
+    let shown = store.to_string();
+    let spool = super::spool(&store, *terminal)?;
     let teller = *terminal;
     let site = Site {
         page,
         store,
+        spool,
         secret: secret.clone(),
         ticket: ticket.clone(),
         differ: Box::new(|a, b| super::diff::of_stored(a, b).map_err(|e| format!("{e:#}"))),

@@ -1,16 +1,14 @@
 //! What the history would say of a record that lies in a file.
-//!
-//! Traces are not read as their type here: they are large, and their fields
-//! say the same.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
-    BENCH_SCHEMA, Bench, COMPARISON_SCHEMA, Comparison, Entry, Keepsake, PROFILE_SCHEMA,
-    ProfileRecord, REPRODUCTION_SCHEMA, Reproduction, SEARCH_SCHEMA, SPIN_ATTACH_SCHEMA,
-    SPIN_PAUSE_SCHEMA, SPIN_REPLAY_SCHEMA, SearchRecord, SpinAttachRecord, SpinPauseRecord,
-    SpinReplayRecord, TOPOLOGY_SCHEMA, TopologyRecord,
+    BENCH_SCHEMA, Bench, COMPARISON_SCHEMA, Comparison, Entry, FLEET_NODE_SCHEMA,
+    FLEET_REPORT_SCHEMA, FLEET_SCHEMA, FleetNode, FleetRecord, FleetReport, Keepsake,
+    PROFILE_SCHEMA, ProfileRecord, REPRODUCTION_SCHEMA, Reproduction, SEARCH_SCHEMA,
+    SPIN_ATTACH_SCHEMA, SPIN_PAUSE_SCHEMA, SPIN_REPLAY_SCHEMA, SearchRecord, SpinAttachRecord,
+    SpinPauseRecord, SpinReplayRecord, TOPOLOGY_SCHEMA, TRACE_SCHEMA, TopologyRecord, TraceRecord,
 };
 
 /// The line of the history of a record that could be stored; `None` of others,
@@ -21,12 +19,16 @@ pub fn entry_of(record: &Value) -> Option<Entry> {
         COMPARISON_SCHEMA => kept::<Comparison>(record),
         BENCH_SCHEMA => kept::<Bench>(record),
         TOPOLOGY_SCHEMA => kept::<TopologyRecord>(record),
+        TRACE_SCHEMA => kept::<TraceRecord>(record),
         SEARCH_SCHEMA => kept::<SearchRecord>(record),
         PROFILE_SCHEMA => kept::<ProfileRecord>(record),
         SPIN_PAUSE_SCHEMA => kept::<SpinPauseRecord>(record),
         SPIN_REPLAY_SCHEMA => kept::<SpinReplayRecord>(record),
         SPIN_ATTACH_SCHEMA => kept::<SpinAttachRecord>(record),
         REPRODUCTION_SCHEMA => kept::<Reproduction>(record),
+        FLEET_SCHEMA => kept::<FleetRecord>(record),
+        FLEET_NODE_SCHEMA => kept::<FleetNode>(record),
+        FLEET_REPORT_SCHEMA => kept::<FleetReport>(record),
         _ => None,
     }
 }

@@ -12,6 +12,7 @@ mod comparison;
 mod coverage;
 mod diff;
 mod finding;
+mod fleet;
 mod kept;
 mod kernel;
 mod known;
@@ -49,6 +50,12 @@ pub use comparison::{
 pub use coverage::{CoverageRecord, MoverRecord};
 pub use diff::{Difference, TOPOLOGY_DIFF_SCHEMA, TopologyDiff};
 pub use finding::{DOCTOR_SCHEMA, Doctor, Finding, Severity};
+pub use fleet::{
+    FLEET_DIFF_SCHEMA, FLEET_NODE_SCHEMA, FLEET_REPORT_SCHEMA, FLEET_SCHEMA, FLEET_STATUS_SCHEMA,
+    FleetCommon, FleetDiff, FleetFigure, FleetFigureChange, FleetGroup, FleetJob, FleetNode,
+    FleetOutlier, FleetRecord, FleetReport, FleetSettingChange, FleetSide, FleetStatus, FleetStep,
+    NodeFigure, NodeState, NodeStatus, NodeStep, OutlierKind, PlantedFault, StepState,
+};
 pub use kept::entry_of;
 pub use kernel::{KERNEL_SCHEMA, KernelRecord};
 pub use known::{SCHEMAS, any, check};
@@ -96,7 +103,7 @@ pub use spin::{
     SpinPlace, SpinPredictRecord, SpinReplayRecord, SpinScan, SpinShares, SpinThread,
     TooLongRecord, TunableRecord,
 };
-pub use tags::{check_tag, with_tags};
+pub use tags::{check_tag, id_of, with_id, with_tags};
 pub use top::{Busiest, MoveRates, TOP_SCHEMA, TopCpu, TopRecord, TopSharing, TopThread, UsedCpu};
 pub use topology::{
     CacheRecord, CountsRecord, CpuRecord, KindRecord, MachineRecord, NodeRecord, QuotaRecord,

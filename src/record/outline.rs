@@ -3,7 +3,7 @@
 //! A record is read as JSON here, not as its type: what is damaged or newer
 //! still stands in the history, with what can be told of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,7 +16,7 @@ use crate::topology::CpuSet;
 const MOST_FIGURES: usize = 24;
 
 /// Fields of records that outlines are read off.
-const FIELDS: [&str; 19] = [
+const FIELDS: [&str; 21] = [
     "schema",
     "tags",
     "host",
@@ -36,6 +36,8 @@ const FIELDS: [&str; 19] = [
     "cpus",
     "best",
     "predictions",
+    "complete",
+    "outliers",
 ];
 
 /// What a record is about, where it was made, and its headline figures.
@@ -178,6 +180,9 @@ fn figures(name: &str, record: &Value) -> Vec<Figure> {
         "pinwise.trace" => trace(record),
         "pinwise.search" => search(record),
         "pinwise.profile" => single("CPU time", "s", &record["total"]["cpu_s"]),
+        "pinwise.fleet-report" => fleet_report(record),
+        // A fleet's nodes have none: the records of their steps have them
+        // already, and a list of ten thousand nodes is to stay short.
         _ => Vec::new(),
     }
 }
@@ -297,6 +302,15 @@ fn trace(record: &Value) -> Vec<Figure> {
     figures
 }
 
+/// Nodes that depart from their equals, and nodes of which every step is done.
+fn fleet_report(record: &Value) -> Vec<Figure> {
+    let outliers = list(&record["outliers"]).iter();
+    let nodes: BTreeSet<&str> = outliers.filter_map(|o| o["node"].as_str()).collect();
+    let mut figures = single("nodes that depart", "", &nodes.len().into());
+    figures.extend(single("complete nodes", "", &record["complete"]));
+    figures
+}
+
 fn search(record: &Value) -> Vec<Figure> {
     let unit = text(&record["metric"], "unit").unwrap_or_default();
     let best = text(record, "best");
@@ -381,6 +395,24 @@ mod tests {
     }
 
     #[test]
+    fn of_a_fleet_the_report_has_figures_and_nodes_have_none() {
+        let report = json!({"schema": "pinwise.fleet-report/1", "host": "head", "complete": 7,
+            "tags": ["fleet:f"], "outliers": [{"node": "n2"}, {"node": "n2"}, {"node": "n4"}]});
+        let outline = Outline::read(&report);
+        let told: Vec<(&str, f64)> = { outline.figures.iter() }
+            .map(|f| (f.name.as_str(), f.value))
+            .collect();
+        assert_eq!(told, [("nodes that depart", 2.0), ("complete nodes", 7.0)]);
+        assert_eq!(outline.tags, ["fleet:f"]);
+        assert_eq!(outline.machine, None);
+        let node = json!({"schema": "pinwise.fleet-node/1", "host": {"cpu_model": "EPYC"},
+            "figures": [{"step": "wiring", "name": "memory latency", "unit": "ns", "value": 90}]});
+        let outline = Outline::read(&node);
+        assert!(outline.figures.is_empty());
+        assert_eq!(outline.machine.as_deref(), Some("EPYC"));
+    }
+
+    #[test]
     fn what_is_no_record_has_an_empty_outline() {
         assert_eq!(Outline::of("{\"schema\":"), Outline::default());
         assert_eq!(Outline::of("[1]"), Outline::default());
@@ -404,6 +436,8 @@ mod tests {
                 "predictions": [{"arm": "x", "predicted": 4.0}]}),
             json!({"schema": "pinwise.profile/1", "total": {"cpu_s": 1}, "tags": ["t"]}),
             json!({"schema": "pinwise.spin-pause/1", "cpus": [{"pause_ns": 40}]}),
+            json!({"schema": "pinwise.fleet-report/1", "host": "head", "complete": 7,
+                "outliers": [{"node": "n2"}, {"node": "n2"}, {"node": "n4"}]}),
         ];
         for record in records {
             let outline = Outline::of(&record.to_string());

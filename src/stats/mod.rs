@@ -19,6 +19,8 @@
 //! * [`steadiness`]: which arm's runs spread less;
 //! * [`describe`], [`diagnose`]: spread, drift, outliers, position effects;
 //! * [`apart`]: two series that were measured apart in time;
+//! * [`outliers`], [`discovery`], [`separate`]: which of many machines depart
+//!   from their equals, and what those have in common;
 //! * [`welch`]: what other tools would have concluded.
 //!
 //! Nothing here reads a clock or draws a random number.
@@ -28,15 +30,19 @@ pub mod apart;
 pub mod confirm;
 pub mod describe;
 pub mod diagnose;
+pub mod discovery;
 #[cfg(test)]
 mod golden;
 pub mod halving;
 pub mod normal;
+pub mod outliers;
 pub mod paired;
+pub mod separate;
 pub mod sequential;
 pub mod signflip;
 pub mod steadiness;
 pub mod surrogate;
+mod tails;
 pub mod verdict;
 pub mod weights;
 pub mod welch;

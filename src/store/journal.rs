@@ -120,7 +120,9 @@ pub(super) fn orphans(store: &Path) -> Vec<Orphan> {
                 .strip_prefix(&prefix)?
                 .strip_suffix(&suffix)?
                 .to_owned();
-            let lock = OpenOptions::new().read(true).open(&path).ok()?;
+            // Over NFS only who may write a file gets its lock.
+            let mut options = OpenOptions::new();
+            let lock = options.read(true).write(true).open(&path).ok()?;
             lock.try_lock().ok()?;
             Some(Orphan {
                 path,

@@ -5,32 +5,29 @@
 //! every finished run is in it. It knows records only as text and an index of
 //! them; what they mean is the record's affair.
 
+mod backend;
 mod journal;
-mod lines;
-mod schema;
+mod location;
+mod matching;
+mod postgres;
+mod prepared;
+mod spool;
 mod sqlite;
-mod upkeep;
-
-use std::path::PathBuf;
+mod told;
 
 use serde_json::value::{RawValue, to_raw_value};
 
 pub use crate::record::Entry;
-pub use sqlite::{FileIdentity, Generation, Growth, Store};
-pub use upkeep::{Removed, Retagged};
+pub use backend::Store;
+pub use location::{Location, Server};
+pub use spool::Spool;
+pub use told::{FileIdentity, Generation, Growth, Removed, Retagged};
+
+use prepared::{Prepared, is_of, words};
 
 use crate::record::{
     COMPARISON_SCHEMA, Comparison, Outline, RecordError, RunRecord, TOPOLOGY_SCHEMA, TopologyRecord,
 };
-
-/// Where records are kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Location {
-    /// An SQLite file.
-    Sqlite(PathBuf),
-    /// Nowhere: records are only printed.
-    Nowhere,
-}
 
 /// Why a store cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -71,6 +68,22 @@ pub enum StoreError {
         /// SQLite's words.
         reason: String,
     },
+    /// A server that does not answer, or no more.
+    #[error("the store {store} cannot be reached: {reason} (choose another with --store)")]
+    Unreachable {
+        /// Its URL without password.
+        store: String,
+        /// The system's words.
+        reason: String,
+    },
+    /// A server that answers, but not with what was asked for.
+    #[error("the store {store} refuses: {reason}")]
+    Refused {
+        /// Its URL without password.
+        store: String,
+        /// The server's words.
+        reason: String,
+    },
     /// Written by a newer pinwise.
     #[error(
         "the store {path} has schema {found}, this pinwise knows {known}; a newer pinwise reads it"
@@ -108,36 +121,6 @@ pub enum StoreError {
         /// Why.
         reason: RecordError,
     },
-}
-
-impl Location {
-    /// Reads `sqlite:PATH`, a plain path, or `none`.
-    ///
-    /// # Errors
-    /// [`StoreError::Location`] where it is neither.
-    pub fn parse(text: &str) -> Result<Self, StoreError> {
-        let bad = |reason: &str| StoreError::Location {
-            text: text.to_owned(),
-            reason: reason.to_owned(),
-        };
-        if text == "none" {
-            return Ok(Self::Nowhere);
-        }
-        if text.starts_with("postgres:") || text.starts_with("postgresql:") {
-            return Err(bad("PostgreSQL stores are not available in this version"));
-        }
-        let has_other_scheme = text.split_once(':').is_some_and(|(scheme, _)| {
-            scheme != "sqlite" && scheme.chars().all(|c| c.is_ascii_alphanumeric())
-        });
-        if has_other_scheme {
-            return Err(bad("write sqlite:PATH, or none"));
-        }
-        let path = text.strip_prefix("sqlite:").unwrap_or(text);
-        if path.is_empty() {
-            return Err(bad("write sqlite:PATH, or none"));
-        }
-        Ok(Self::Sqlite(PathBuf::from(path)))
-    }
 }
 
 /// What a history is narrowed to.
@@ -267,18 +250,33 @@ impl Stored {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use crate::machine::Machine;
+    use crate::machine::sim::SimulatedMachine;
+    use crate::study::compare::{self, Observer, Plan, Tuning};
+    use crate::workload::Command;
 
-    proptest! {
-        #[test]
-        fn any_location_is_read_or_refused(text in "(none|sqlite:|postgres:)?\\PC{0,20}") {
-            match Location::parse(&text) {
-                Ok(Location::Sqlite(path)) => prop_assert!(text.ends_with(path.to_str().unwrap())),
-                Ok(Location::Nowhere) => prop_assert_eq!(text, "none"),
-                Err(error) => prop_assert!(error.to_string().contains(&text)),
-            }
-        }
+    /// A small simulated comparison.
+    pub(in crate::store) fn comparison(id: &str, observer: &mut dyn Observer) -> Comparison {
+        let mut machine = SimulatedMachine::open("core:2 pu:1", 1).unwrap();
+        let (topology, _) = machine.topology().unwrap();
+        let placements = ["os-default", "cpu:0"].map(|name| name.parse().unwrap());
+        let command = Command::from_line("prog").unwrap();
+        let plan = Plan {
+            id: id.to_owned(),
+            tuning: Tuning {
+                max_runs: Some(8),
+                ..Tuning::default()
+            },
+            ..Plan::of_placements(command, &topology, &placements).unwrap()
+        };
+        compare::run(&plan, &mut machine, observer).unwrap()
+    }
+
+    pub(in crate::store) fn store() -> (tempfile::TempDir, Store) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("a/b/pinwise.db")).unwrap();
+        (folder, store)
     }
 }

@@ -5,42 +5,40 @@
 //! runs of a record that still grows stand in a journal beside the file; one
 //! whose writer was killed is taken in when the store is next opened.
 
+mod bulk;
+mod lines;
+mod schema;
+mod upkeep;
 mod watching;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, params};
-use serde::Serialize;
 
 use super::journal::{self, Journal, Orphan};
-use super::lines::{self, entry};
-use super::schema::{self, MIGRATIONS};
-use super::{Entry, Filter, Found, StoreError, Stored};
-use crate::record::{Comparison, Keepsake, Outline, RunRecord};
-
-pub use watching::{FileIdentity, Generation, Growth};
+use super::{Entry, Filter, Found, Prepared, StoreError, Stored, matching};
+use crate::record::RunRecord;
+use lines::entry;
+use schema::MIGRATIONS;
 
 /// How long to wait for another process's lock.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Ids listed where the beginning of one fits several.
-const SHOWN_MATCHES: usize = 3;
-
-/// An open store.
+/// An open file.
 #[derive(Debug)]
-pub struct Store {
-    pub(super) connection: Connection,
-    pub(super) path: PathBuf,
+pub(super) struct Sqlite {
+    connection: Connection,
+    path: PathBuf,
     journal: Option<Journal>,
 }
 
-impl Store {
+impl Sqlite {
     /// Opens a store, making file, folder and tables where they are missing.
     ///
     /// # Errors
     /// [`StoreError`] where it cannot be opened, is locked, damaged or newer.
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
+    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
         if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(|error| StoreError::Open {
                 path: path.display().to_string(),
@@ -69,10 +67,10 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] where it cannot be written.
-    pub fn begin(&mut self, record: &Comparison) -> Result<(), StoreError> {
+    pub(super) fn begin(&mut self, record: &Prepared) -> Result<(), StoreError> {
         // Its lock comes first: no one may take it for one that was cut off.
-        self.lock(&record.id)?;
-        self.put_begun(record).map_err(|error| {
+        self.lock(&record.entry.id)?;
+        self.put_whole(record).map_err(|error| {
             self.unlock();
             self.explain(&error)
         })
@@ -94,9 +92,9 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] where it cannot be written.
-    pub fn keep(&mut self, record: &(impl Keepsake + Serialize)) -> Result<(), StoreError> {
+    pub(super) fn keep(&mut self, record: &Prepared) -> Result<(), StoreError> {
         // One that grows without runs is locked all the same.
-        let entry = record.entry();
+        let entry = &record.entry;
         if !entry.is_complete && self.journal.is_none() {
             self.lock(&entry.id)?;
         }
@@ -109,19 +107,25 @@ impl Store {
         Ok(())
     }
 
-    fn replace(&self, record: &(impl Keepsake + Serialize)) -> rusqlite::Result<()> {
-        let entry = record.entry();
+    fn replace(&self, record: &Prepared) -> rusqlite::Result<()> {
         let transaction = self.connection.unchecked_transaction()?;
-        transaction.execute("DELETE FROM record WHERE id = ?1", [&entry.id])?;
-        self.put(record, &entry)?;
+        self.put_anew(record)?;
         transaction.commit()
+    }
+
+    /// Within the caller's transaction.
+    fn put_anew(&self, record: &Prepared) -> rusqlite::Result<()> {
+        self.connection
+            .prepare_cached("DELETE FROM record WHERE id = ?1")?
+            .execute([&record.entry.id])?;
+        self.put(record)
     }
 
     /// The newest complete record of this schema and host.
     ///
     /// # Errors
     /// [`StoreError`] where the store cannot be read.
-    pub fn newest(&self, schema: &str, host: &str) -> Result<Option<Stored>, StoreError> {
+    pub(super) fn newest(&self, schema: &str, host: &str) -> Result<Option<Stored>, StoreError> {
         let newest = "schema = ?1 AND host = ?2 AND complete";
         self.select_newest(newest, &[&schema, &host])
             .map_err(|error| self.explain(&error))
@@ -131,7 +135,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] where the store cannot be read.
-    pub fn newest_of(&self, schema: &str) -> Result<Option<Stored>, StoreError> {
+    pub(super) fn newest_of(&self, schema: &str) -> Result<Option<Stored>, StoreError> {
         self.select_newest("schema = ?1", &[&schema])
             .map_err(|error| self.explain(&error))
     }
@@ -140,7 +144,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] where it cannot be written.
-    pub fn add_run(&mut self, arm: usize, run: &RunRecord) -> Result<(), StoreError> {
+    pub(super) fn add_run(&mut self, arm: usize, run: &RunRecord) -> Result<(), StoreError> {
         let Some(journal) = &mut self.journal else {
             return Ok(());
         };
@@ -152,7 +156,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] where it cannot be written; the parts then stay.
-    pub fn finish(&mut self, record: &Comparison) -> Result<(), StoreError> {
+    pub(super) fn finish(&mut self, record: &Prepared) -> Result<(), StoreError> {
         self.replace_parts(record)
             .map_err(|error| self.explain(&error))?;
         self.unlock();
@@ -163,7 +167,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] where it cannot be written; the record then stays.
-    pub fn withdraw(&mut self, id: &str) -> Result<(), StoreError> {
+    pub(super) fn withdraw(&mut self, id: &str) -> Result<(), StoreError> {
         self.connection
             .execute("DELETE FROM record WHERE id = ?1 AND NOT complete", [id])
             .map_err(|error| self.explain(&error))?;
@@ -175,7 +179,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] where the store cannot be read.
-    pub fn list(&self, limit: usize) -> Result<Vec<Entry>, StoreError> {
+    pub(super) fn list(&self, limit: usize) -> Result<Vec<Entry>, StoreError> {
         self.select_entries(limit)
             .map_err(|error| self.explain(&error))
     }
@@ -184,7 +188,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] where the store cannot be read.
-    pub fn find(&self, filter: &Filter) -> Result<Found, StoreError> {
+    pub(super) fn find(&self, filter: &Filter) -> Result<Found, StoreError> {
         // One transaction: total and lines are of the same moment.
         let found = self.connection.unchecked_transaction().and_then(|moment| {
             let found = lines::find(&moment, filter)?;
@@ -198,42 +202,24 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Id`] where none or several do.
-    pub fn load(&self, id: &str) -> Result<Stored, StoreError> {
+    pub(super) fn load(&self, id: &str) -> Result<Stored, StoreError> {
         let found = self
             .select_matching(id)
             .map_err(|error| self.explain(&error))?;
-        match found.as_slice() {
-            [] if id == "last" => Err(StoreError::Id("the store is empty".to_owned())),
-            [] => Err(StoreError::Id(format!(
-                "no record has the id '{id}' (pinwise history lists them)"
-            ))),
-            [(entry, body)] => {
-                let mut runs = self
-                    .select_runs(&entry.id)
-                    .map_err(|error| self.explain(&error))?;
-                if runs.is_empty() && !entry.is_complete {
-                    runs = journal::read(&journal::path(&self.path, &entry.id));
-                }
-                Ok(Stored {
-                    entry: entry.clone(),
-                    body: body.clone(),
-                    runs,
-                })
-            }
-            several => {
-                let ids = several.iter().map(|(entry, _)| entry.id.as_str());
-                let shown: Vec<&str> = ids.take(SHOWN_MATCHES).collect();
-                let others = if several.len() > SHOWN_MATCHES {
-                    " and others"
-                } else {
-                    ""
-                };
-                Err(StoreError::Id(format!(
-                    "'{id}' could be any of {}{others}",
-                    shown.join(", ")
-                )))
-            }
+        let found = found.into_iter().map(|(entry, body)| Stored {
+            entry,
+            body,
+            runs: Vec::new(),
+        });
+        let mut stored = matching::only(id, found.collect())?;
+        let id = &stored.entry.id;
+        let runs = self.select_runs(id);
+        let mut runs = runs.map_err(|error| self.explain(&error))?;
+        if runs.is_empty() && !stored.entry.is_complete {
+            runs = journal::read(&journal::path(&self.path, id));
         }
+        stored.runs = runs;
+        Ok(stored)
     }
 
     fn prepare(&self) -> rusqlite::Result<()> {
@@ -271,8 +257,8 @@ impl Store {
     }
 
     /// Writes a record and its line, within the caller's transaction.
-    fn put(&self, record: &impl Serialize, entry: &Entry) -> rusqlite::Result<()> {
-        let body = serde_json::to_string(record).unwrap_or_default();
+    fn put(&self, record: &Prepared) -> rusqlite::Result<()> {
+        let entry = &record.entry;
         self.connection
             .prepare_cached(
                 "INSERT INTO record (id, schema, time, host, title, verdict, complete, body)
@@ -288,9 +274,9 @@ impl Store {
                 entry.title,
                 entry.verdict,
                 entry.is_complete,
-                body
+                record.body
             ])?;
-        lines::write(&self.connection, entry, &Outline::of(&body))
+        lines::write(&self.connection, entry, &record.outline)
     }
 
     /// Takes in the journals whose writers are gone.
@@ -320,22 +306,17 @@ impl Store {
         transaction.commit()
     }
 
-    fn put_begun(&self, record: &Comparison) -> rusqlite::Result<()> {
-        let entry = Entry {
-            verdict: String::new(),
-            is_complete: false,
-            ..record.entry()
-        };
+    fn put_whole(&self, record: &Prepared) -> rusqlite::Result<()> {
         let transaction = self.connection.unchecked_transaction()?;
-        self.put(record, &entry)?;
+        self.put(record)?;
         transaction.commit()
     }
 
-    fn replace_parts(&self, record: &Comparison) -> rusqlite::Result<()> {
+    fn replace_parts(&self, record: &Prepared) -> rusqlite::Result<()> {
         let transaction = self.connection.unchecked_transaction()?;
         // Not an update: it may be that its beginning could not be written.
-        self.put(record, &finished(record))?;
-        transaction.execute("DELETE FROM run WHERE record = ?1", [&record.id])?;
+        self.put(record)?;
+        transaction.execute("DELETE FROM run WHERE record = ?1", [&record.entry.id])?;
         transaction.commit()
     }
 
@@ -393,7 +374,7 @@ impl Store {
         );
         self.connection
             .prepare(&sql)?
-            .query_map(params![id, SHOWN_MATCHES + 1], with_body)?
+            .query_map(params![id, matching::SHOWN + 1], with_body)?
             .collect()
     }
 
@@ -411,7 +392,7 @@ impl Store {
         }
     }
 
-    pub(super) fn explain(&self, error: &rusqlite::Error) -> StoreError {
+    fn explain(&self, error: &rusqlite::Error) -> StoreError {
         let path = self.path.display().to_string();
         let reason = error.to_string();
         match error.sqlite_error_code() {
@@ -447,15 +428,6 @@ fn is_of_the_moment(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// The line of a comparison that has ended, in whatever way.
-fn finished(record: &Comparison) -> Entry {
-    Entry {
-        verdict: record.verdict.sentence.clone(),
-        is_complete: true,
-        ..record.entry()
-    }
-}
-
 /// Columns of [`with_body`].
 const COLUMNS: &str = "id, schema, time, host, title, verdict, complete, body";
 
@@ -465,4 +437,4 @@ fn with_body(row: &Row<'_>) -> rusqlite::Result<(Entry, String)> {
 
 #[cfg(test)]
 #[path = "sqlite_tests.rs"]
-pub(super) mod tests;
+mod tests;

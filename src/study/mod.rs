@@ -4,6 +4,7 @@ pub mod bench;
 pub mod change;
 pub mod compare;
 pub mod doctor;
+pub mod fleet;
 pub mod live;
 pub mod noise;
 pub mod probe;

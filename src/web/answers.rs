@@ -41,7 +41,7 @@ impl Desk {
             secret: site.secret,
             ticket: Mutex::new(site.ticket),
             policy,
-            shelf: Arc::new(Shelf::open(site.store, site.warn)?),
+            shelf: Arc::new(Shelf::open(site.store, site.spool, site.warn)?),
             differ: site.differ.into(),
             pulse: Arc::default(),
         })

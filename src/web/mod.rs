@@ -61,8 +61,10 @@ pub enum WebError {
 pub struct Site {
     /// The page, as built.
     pub page: String,
-    /// The store's file.
-    pub store: std::path::PathBuf,
+    /// The store.
+    pub store: crate::store::Location,
+    /// Where records wait that the store cannot take.
+    pub spool: crate::store::Spool,
     /// The path below which everything stands.
     pub secret: Secret,
     /// Opens the site once without the secret, for a browser's command line,

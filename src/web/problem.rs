@@ -65,6 +65,16 @@ impl From<StoreError> for Problem {
                 format!("The store {path} cannot be opened: {reason}."),
                 "It may have been moved away.",
             ),
+            StoreError::Unreachable { store, reason } => Self::new(
+                away,
+                format!("The store {store} cannot be reached: {reason}."),
+                "Records are shown again once its server answers.",
+            ),
+            StoreError::Refused { store, reason } => Self::new(
+                away,
+                format!("The store {store} refuses: {reason}."),
+                "Look at what its server allows.",
+            ),
             _ => Self::new(
                 away,
                 sentence(&error.to_string()),

@@ -1,21 +1,21 @@
 //! The store, as requests read it: one after the other, on threads that may
 //! wait for a disk.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::http::StatusCode;
 
 use super::problem::Problem;
-use crate::store::{FileIdentity, Store, StoreError};
+use crate::store::{FileIdentity, Location, Spool, Store, StoreError};
 
 /// How long a request waits for another process's lock.
 const PATIENCE: Duration = Duration::from_millis(1000);
 
 /// A store that is only read.
 pub(super) struct Shelf {
-    path: PathBuf,
+    location: Location,
+    spool: Spool,
     held: Mutex<Held>,
     /// What was told last, so that it is told once.
     trouble: Mutex<Option<String>>,
@@ -28,8 +28,9 @@ struct Held {
 }
 
 impl Held {
-    fn open(path: &std::path::Path) -> Result<Self, StoreError> {
-        let store = Store::open(path)?;
+    fn open(location: &Location, spool: &Spool) -> Result<Self, StoreError> {
+        let nothing = || StoreError::Id("there is no store".to_owned());
+        let store = Store::open_at(location, spool)?.ok_or_else(nothing)?;
         store.read_only(PATIENCE)?;
         let file = store.file()?;
         Ok(Self { store, file })
@@ -38,13 +39,15 @@ impl Held {
 
 impl Shelf {
     pub(super) fn open(
-        path: PathBuf,
+        location: Location,
+        spool: Spool,
         warn: Box<dyn Fn(&str) + Send + Sync>,
     ) -> Result<Self, StoreError> {
         Ok(Self {
-            held: Mutex::new(Held::open(&path)?),
+            held: Mutex::new(Held::open(&location, &spool)?),
             trouble: Mutex::new(None),
-            path,
+            location,
+            spool,
             warn,
         })
     }
@@ -75,7 +78,7 @@ impl Shelf {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         // Another file may stand there by now, such as after a restore.
         if held.store.file()? != held.file {
-            *held = Held::open(&self.path)?;
+            *held = Held::open(&self.location, &self.spool)?;
         }
         Ok(read(&held.store)?)
     }
@@ -96,6 +99,7 @@ impl Shelf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
 
     fn check(read: impl AsyncFnOnce(Arc<Shelf>, PathBuf)) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
@@ -103,7 +107,12 @@ mod tests {
         let told = Arc::new(Mutex::new(Vec::new()));
         let teller = Arc::clone(&told);
         let warn = Box::new(move |line: &str| teller.lock().unwrap().push(line.to_owned()));
-        let shelf = Arc::new(Shelf::open(path.clone(), warn).unwrap());
+        let spool = Spool {
+            folder: PathBuf::new(),
+            warn: Arc::new(|_| ()),
+        };
+        let location = Location::Sqlite(path.clone());
+        let shelf = Arc::new(Shelf::open(location, spool, warn).unwrap());
         let runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = { runtime }.enable_all().build().unwrap();
         runtime.block_on(read(shelf, path));

@@ -10,6 +10,7 @@ mod pattern;
 mod prometheus;
 mod recipe;
 pub mod rules;
+pub mod study_file;
 mod threads;
 
 use std::path::PathBuf;

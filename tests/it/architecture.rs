@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::support::root;
 
 /// What each module may use of the others.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     ("topology", &[]),
     ("workload", &[]),
     ("stats", &[]),
@@ -47,6 +47,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
         ],
     ),
     ("store", &["record"]),
+    ("fleet", &["topology", "workload", "record", "store"]),
     (
         "study",
         &[
@@ -93,6 +94,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "kernels",
             "machine",
             "store",
+            "fleet",
             "study",
             "report",
             "web",

@@ -20,6 +20,9 @@ const HWLOC_XML: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 const RULES: &str =
     "[[rule]]\nname = \"a\"\nexecutable = \"no-such-program\"\nplace = \"compact\"\n";
 
+/// A study that takes no time.
+const STUDY: &str = "[[step]]\nname = \"quick\"\nrun = [\"compare\", \"--machine\", \"sim:core:2 pu:2\", \"--place\", \"os-default\", \"--place\", \"spread*2\", \"--max-runs\", \"4\", \"--\", \"prog\"]\n";
+
 /// A folder with everything that the examples name.
 struct Stage {
     folder: tempfile::TempDir,
@@ -71,6 +74,8 @@ impl Stage {
             std::fs::write(stage.path(&format!("{name}.json")), record).unwrap();
             stage.run(&format!("pinwise topology --save {name}.capture"));
         }
+        std::fs::write(stage.path("study.toml"), STUDY).unwrap();
+        stage.run("pinwise fleet submit --launcher local --nodes 1 --id nightly study.toml");
         // Something to compare, and then to show and export.
         for name in ["old", "new"] {
             stage.run(&format!(
@@ -88,7 +93,9 @@ impl Stage {
     /// Runs an example, unless it needs a program that is not installed.
     #[track_caller]
     fn try_example(&self, line: &str) {
-        let line = quick(line);
+        let Some(line) = on_a_server_here(&quick(line)) else {
+            return;
+        };
         // The newest record is one that has an answer.
         if line.contains("apply last") {
             self.run("pinwise compare --machine sim:machine.toml --seed 1 -- prog");
@@ -148,6 +155,9 @@ impl Stage {
     /// What the recipe of a line lacks here.
     fn missing(&self, line: &str) -> Option<String> {
         let words: Vec<&str> = line.split(' ').collect();
+        if words[1..].starts_with(&["fleet", "submit"]) && !words.contains(&"--launcher") {
+            return Some("tests/it/fleet_slurm.rs runs it on a cluster".to_owned());
+        }
         let at = words.iter().position(|word| *word == "--recipe")?;
         let all = self.run("pinwise recipes --format json");
         let all: serde_json::Value = serde_json::from_str(&all).unwrap();
@@ -193,6 +203,17 @@ impl Stage {
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
+/// A line whose database is somebody else's, with one of the tests' own;
+/// `None` where there is no server, which is said.
+fn on_a_server_here(line: &str) -> Option<String> {
+    let mut words = line.split(' ');
+    let Some(url) = words.find(|word| word.starts_with("postgres://")) else {
+        return Some(line.to_owned());
+    };
+    let own = crate::store::server::database(line)?;
+    Some(line.replace(url, &own))
 }
 
 /// Fenced blocks of one language.
@@ -369,6 +390,7 @@ fn help_examples_run() {
         "report",
         "serve",
         "prune",
+        "store copy",
         "spin",
         "spin pause",
         "spin predict",
@@ -387,6 +409,11 @@ fn help_examples_run() {
         "rules run",
         "rules unit",
         "restore",
+        "fleet status",
+        "fleet collect",
+        "fleet resume",
+        "fleet cancel",
+        "fleet simulate",
     ] {
         let help = stage.run(&format!("pinwise {command} --help"));
         let examples = help.split("Examples:\n").nth(1).expect("examples");

@@ -1,10 +1,12 @@
 // A record of each kind, as the program writes it: on simulated machines where
-// they can make it, else on the machine at hand where that permits it.
+// they can make it, else on the machine at hand where that permits it. Those of
+// fleets are made up.
 
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { madeDiff, madeNode, madePlan, madeReport } from './made-fleet';
 import { Bench } from './pinwise';
 
 /** What a record is to the tests: fields of any kind. */
@@ -30,7 +32,7 @@ const MACHINE = ['--machine', 'sim:package:1 l3:2 core:2 pu:2'];
 const LOOP = 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done';
 
 /** How each kind is made; `needsHost` where the machine at hand may refuse. */
-const MAKERS: Readonly<Record<string, { words: readonly string[]; needsHost?: boolean }>> = {
+const MAKERS: Readonly<Record<string, { words: readonly string[]; needsHost?: boolean } | { made: () => Fields }>> = {
   comparison: { words: [...MACHINE, 'compare', '--seed', '1', '--max-runs', '10', '--', 'prog'] },
   topology: { words: ['--machine', 'sim:wrong.toml', 'topology', '--measure', '--watch', '5s'] },
   bench: { words: [...MACHINE, 'bench', '--suite', 'smt', '--max-runs', '6'] },
@@ -43,6 +45,10 @@ const MAKERS: Readonly<Record<string, { words: readonly string[]; needsHost?: bo
   'spin-attach': { words: ['spin', 'attach', '--', 'sleep', '0.2'], needsHost: true },
   profile: { words: ['profile', '--', 'sh', '-c', LOOP], needsHost: true },
   'profile-diff': { words: ['profile', 'diff', 'last', 'last'], needsHost: true },
+  fleet: { made: madePlan },
+  'fleet-node': { made: madeNode },
+  'fleet-report': { made: madeReport },
+  'fleet-diff': { made: madeDiff },
 };
 
 export const KINDS = Object.keys(MAKERS);
@@ -65,6 +71,7 @@ export function recordOf(kind: string): Fields | null {
   const known = made.get(kind);
   if (known !== undefined) return known;
   const maker = MAKERS[kind]!;
+  if ('made' in maker) return maker.made();
   if (kind === 'profile-diff' && recordOf('profile') === null) return null;
   let record: Fields | null = null;
   try {

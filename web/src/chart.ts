@@ -3,7 +3,6 @@
 
 import { BarChart, CustomChart, HeatmapChart, LineChart, ScatterChart } from 'echarts/charts';
 import {
-  DataZoomComponent,
   GridComponent,
   LegendComponent,
   MarkAreaComponent,
@@ -24,7 +23,7 @@ import type { Part } from './view';
 
 use([
   BarChart, CustomChart, HeatmapChart, LineChart, ScatterChart,
-  DataZoomComponent, GridComponent, LegendComponent, MarkAreaComponent, MarkLineComponent,
+  GridComponent, LegendComponent, MarkAreaComponent, MarkLineComponent,
   TooltipComponent, VisualMapComponent, CanvasRenderer,
 ]);
 

@@ -7,6 +7,13 @@ const PREFIXES: readonly [number, string][] = [
   [1e-9, 'ns'],
 ];
 
+/** Below a million all digits can still be read. */
+const LETTERS: readonly [number, string][] = [
+  [1e12, 'T'],
+  [1e9, 'G'],
+  [1e6, 'M'],
+];
+
 /** Significant digits without exponents below 1e21. */
 export function digits(value: number, places = 3): string {
   if (!Number.isFinite(value)) return '–';
@@ -31,7 +38,13 @@ export function quantity(value: number | null | undefined, unit: string, places 
   if (unit === 's') return seconds(value, places);
   if (unit === 'ns') return seconds(value * 1e-9, places);
   if (unit === 'bytes' || unit === 'B') return bytes(value);
-  return unit ? `${digits(value, places)} ${unit}` : digits(value, places);
+  return unit ? `${scaled(value, places)} ${unit}` : digits(value, places);
+}
+
+/** "5.82G", as text output has it; a rate of a billion has too many digits to be read. */
+function scaled(value: number, places: number): string {
+  const [factor, letter] = LETTERS.find(([least]) => Math.abs(value) >= least * 0.9995) ?? [1, ''];
+  return `${digits(value / factor, places)}${letter}`;
 }
 
 /** Bytes in binary units: "1.5 MiB". */

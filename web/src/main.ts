@@ -5,6 +5,7 @@ import './style.css';
 import { fill, h, visible } from './dom';
 import { minute } from './format';
 import { stateOf } from './live';
+import { parseSchema } from './schema';
 import type { AnyRecord, Change, Entry, Source } from './source';
 import { openSource, PageError } from './source';
 import type { ThemeChoice } from './theme';
@@ -146,7 +147,8 @@ async function diffPage(a: string, b: string, page: Page): Promise<{ element: HT
 /** A record under its title; it is watched while it grows. */
 async function recordPage(id: string, page: Page): Promise<{ element: HTMLElement; dispose(): void }> {
   const record = await page.source.load(id);
-  const known = await page.source.list({ text: id, limit: 1 });
+  // Narrowed by its schema: a fleet's id stands in those of all its nodes.
+  const known = await page.source.list({ text: id, ...(typeof record.schema === 'string' ? { schema: record.schema } : {}), limit: 5 });
   const entry: Entry | undefined = known.records.find((e) => e.id === (record.id ?? id)) ?? known.records[0];
   const body = h('div');
   let view: View = viewOf(record, page);
@@ -194,7 +196,8 @@ async function recordPage(id: string, page: Page): Promise<{ element: HTMLElemen
 /** How a terminal shows the record, where it has an id that a store can know. */
 function asText(record: AnyRecord, id: string): HTMLElement | null {
   const survey = (record['measured'] as { survey?: { id?: unknown } } | null | undefined)?.survey;
-  const known = [record.id, survey?.id, id].find((word): word is string => typeof word === 'string' && /^\d{8}-\d{6}-[0-9a-f]+$/.test(word));
+  const own = parseSchema(record.schema)?.name.startsWith('fleet') ? /^[A-Za-z0-9][A-Za-z0-9._-]*$/ : /^\d{8}-\d{6}-[0-9a-f]+$/;
+  const known = [record.id, survey?.id, id].find((word): word is string => typeof word === 'string' && own.test(word));
   if (known === undefined) return null;
   return h('footer', {}, h('h2', {}, 'The same as text'), commandLine(`pinwise show ${known}`));
 }

@@ -26,6 +26,10 @@ export const KNOWN: Readonly<Record<string, number>> = {
   'spin-advice': 1,
   'spin-scan': 1,
   reproduction: 1,
+  fleet: 1,
+  'fleet-diff': 1,
+  'fleet-node': 1,
+  'fleet-report': 1,
 };
 
 /** The name of the record's schema; refuses what is newer, unknown or no record. */

@@ -4,11 +4,14 @@ import './sortable.css';
 
 import type { Child } from './dom';
 import { h, visible } from './dom';
+import { wholeNumber } from './format';
 
 export interface Cell {
   text: string;
   /** What it is sorted by; the text where absent, and last where `null`. */
   sort?: number | string | null;
+  /** An address of this page. */
+  href?: string | undefined;
 }
 
 export interface SortableTable {
@@ -17,8 +20,8 @@ export interface SortableTable {
   rows: readonly (readonly Cell[])[];
 }
 
-/** Rows drawn at most; the filter finds the others. */
-const MOST_DRAWN = 300;
+/** Rows drawn at a time; the filter finds the others. */
+const AT_A_TIME = 300;
 
 /** Order of two cells; unknown ones come last either way. */
 export function compareCells(a: Cell | undefined, b: Cell | undefined, isDescending: boolean): number {
@@ -47,9 +50,11 @@ export function sortableTable(first: SortableTable): { element: HTMLElement; sho
   let table = first;
   let column = -1;
   let isDescending = false;
+  let most = AT_A_TIME;
   const filter = h('input', { type: 'search', placeholder: 'Words to narrow by', aria: { label: `Narrow: ${first.caption}` } });
   const told = h('span', { class: 'muted', role: 'status' });
   const body = h('tbody');
+  const more = h('button', { type: 'button', class: 'more' }, `Show ${AT_A_TIME} more`);
   const heads = first.columns.map((c, at) => {
     const button = h('button', { type: 'button', class: 'sort' }, c.name);
     button.addEventListener('click', () => {
@@ -62,16 +67,24 @@ export function sortableTable(first: SortableTable): { element: HTMLElement; sho
   const draw = (): void => {
     const rows = narrowed(table.rows, filter.value);
     if (column >= 0) rows.sort((a, b) => compareCells(a[column], b[column], isDescending));
-    const drawn = rows.slice(0, MOST_DRAWN);
+    const drawn = rows.slice(0, most);
     body.replaceChildren(
       ...drawn.map((row) => h('tr', {}, ...row.map((cell, at) => cellElement(cell, at, table.columns[at]?.isNumber ?? false)))),
     );
-    told.textContent = `${drawn.length} of ${table.rows.length} shown`;
+    told.textContent = `${wholeNumber(drawn.length)} of ${wholeNumber(table.rows.length)} shown`;
+    more.hidden = drawn.length === rows.length;
     heads.forEach((head, at) =>
       head.setAttribute('aria-sort', at !== column ? 'none' : isDescending ? 'descending' : 'ascending'),
     );
   };
-  filter.addEventListener('input', draw);
+  filter.addEventListener('input', () => {
+    most = AT_A_TIME;
+    draw();
+  });
+  more.addEventListener('click', () => {
+    most += AT_A_TIME;
+    draw();
+  });
   draw();
   const element = h(
     'div',
@@ -82,6 +95,7 @@ export function sortableTable(first: SortableTable): { element: HTMLElement; sho
       { class: 'scroll', role: 'region', tabIndex: 0, aria: { label: first.caption } },
       h('table', {}, h('caption', {}, first.caption), h('thead', {}, h('tr', {}, ...heads)), body),
     ),
+    more,
   );
   return {
     element,
@@ -94,5 +108,6 @@ export function sortableTable(first: SortableTable): { element: HTMLElement; sho
 
 function cellElement(cell: Cell, at: number, isNumber: boolean): Child {
   const names = isNumber ? 'number' : '';
-  return at === 0 ? h('th', { scope: 'row', class: names }, visible(cell.text)) : h('td', { class: names }, visible(cell.text));
+  const content = cell.href === undefined ? visible(cell.text) : h('a', { href: cell.href }, visible(cell.text));
+  return at === 0 ? h('th', { scope: 'row', class: names }, content) : h('td', { class: names }, content);
 }

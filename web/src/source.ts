@@ -82,6 +82,8 @@ export interface Source {
   readonly kind: 'file' | 'site';
   list(filter: Filter): Promise<Listing>;
   load(id: string): Promise<AnyRecord>;
+  /** May a record of this id be opened here? A site is not asked. */
+  has(id: string): boolean;
   /** What changed from one record to another; the pairs that a file has are inlined. */
   diff(a: string, b: string): Promise<AnyRecord>;
   /** Can these two be compared here? */
@@ -132,6 +134,7 @@ const distinct = (values: string[]): string[] => [...new Set(values)].sort();
 
 function inlinedSource(data: Inlined, diffs: NonNullable<Inlined['diffs']>): Source {
   const entries = data.records.map((r) => r.entry);
+  const ids = new Set(entries.map((entry) => entry.id));
   return {
     kind: 'file',
     list: async (filter) => {
@@ -150,6 +153,7 @@ function inlinedSource(data: Inlined, diffs: NonNullable<Inlined['diffs']>): Sou
       if (!found) throw new PageError(`This report has no record '${id}'.`, 'Its records are listed under History.');
       return found.record;
     },
+    has: (id) => ids.has(id),
     diff: async (a, b) => {
       const found = diffs.find((diff) => diff.a === a && diff.b === b);
       if (!found) throw new PageError(`This report does not compare '${a}' with '${b}'.`, `pinwise diff ${a} ${b} does, and so does the page of pinwise serve.`);
@@ -174,6 +178,7 @@ function siteSource(base: string): Source {
       }
       return ask<Listing>(address(`records?${query}`));
     },
+    has: () => true,
     load: (id) => ask<AnyRecord>(address(`records/${encodeURIComponent(id)}`)),
     diff: (a, b) => ask<AnyRecord>(address(`diff?${new URLSearchParams({ a, b })}`)),
     canDiff: () => true,

@@ -3,12 +3,12 @@
 import { count } from './format';
 import { h, visible } from './dom';
 
-/** A button that copies text, and says that it did. */
-export function copyButton(text: string, what: string): HTMLElement {
-  const button = h('button', { type: 'button', class: 'copy', aria: { label: `Copy ${what}` } }, 'Copy');
+/** A button that copies text, as it is by then, and says that it did. */
+export function copyButton(text: string | (() => string), what: string, label = 'Copy'): HTMLElement {
+  const button = h('button', { type: 'button', class: 'copy', aria: { label: label === 'Copy' ? `Copy ${what}` : `${label}: ${what}` } }, label);
   const status = h('span', { class: 'status', role: 'status' });
   button.addEventListener('click', () => {
-    void copy(text).then((done) => {
+    void copy(typeof text === 'string' ? text : text()).then((done) => {
       status.textContent = done ? 'Copied' : 'Could not copy: select the text instead';
       setTimeout(() => (status.textContent = ''), 3000);
     });

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 use crate::cli::values::{parse_age, parse_count, parse_tag, parse_whole};
 
@@ -210,4 +210,37 @@ pub struct ServeArgs {
     /// without encryption [default: 127.0.0.1, this machine only]
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<IpAddr>,
+}
+
+/// `pinwise store`
+#[derive(Debug, Args)]
+pub struct StoreArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: StoreAction,
+}
+
+/// What `pinwise store` does.
+#[derive(Debug, Subcommand)]
+pub enum StoreAction {
+    /// Copy the records that a store lacks from another
+    Copy(StoreCopyArgs),
+}
+
+/// `pinwise store copy`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pinwise store copy store.db sqlite:copy.db
+  pinwise store copy store.db postgres://bench@db.example/pinwise
+
+Records that are there already stay as they are. A copy that was interrupted
+goes on where it stopped when it is made again. The password of a PostgreSQL
+database is taken from PGPASSWORD where the URL has none.")]
+pub struct StoreCopyArgs {
+    /// Where records come from: `sqlite:PATH` or `postgres://…`
+    #[arg(value_name = "FROM")]
+    pub from: String,
+    /// Where they go to
+    #[arg(value_name = "TO")]
+    pub to: String,
 }

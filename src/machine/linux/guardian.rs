@@ -18,8 +18,18 @@ use super::{orphan, sys};
 
 /// Name of the environment variable that marks a command's processes.
 pub(super) const MARK: &str = "PINWISE_RUN";
+/// Names of processes that clean up after a pinwise.
+const GUARDIANS: [&[u8]; 4] = [
+    b"pinwise-guard",
+    b"pinwise-ledger",
+    b"pinwise-rules",
+    b"pinwise-sweep",
+];
 /// How often the marked processes are looked for until none is left.
 const SWEEPS: usize = 50;
+
+/// Longest mark that is carried on: that of a few runs within each other.
+const LONGEST_MARK: usize = 120;
 
 /// The guardian as pinwise sees it.
 pub(super) struct Guardian {
@@ -63,6 +73,23 @@ impl Drop for Guardian {
     fn drop(&mut self) {
         self.slot().store(-1, Ordering::SeqCst);
         self.lifeline = None;
+    }
+}
+
+/// The mark of this machine's commands. Where pinwise itself is a command of
+/// one, as on a node of a fleet, its own commands are that one's, too.
+pub(super) fn own_mark() -> String {
+    let own = format!("{:016x}", sys::random_u64());
+    let outer = super::whole_environment().find(|(name, _)| name == MARK);
+    let outer = outer.and_then(|(_, entry)| entry.into_string().ok());
+    let outer = outer.and_then(|entry| Some(entry.split_once('=')?.1.to_owned()));
+    let is_mark = |text: &String| {
+        let is_plain = |c: char| c.is_ascii_hexdigit() || c == '.';
+        (1..LONGEST_MARK).contains(&text.len()) && text.chars().all(is_plain)
+    };
+    match outer.filter(is_mark) {
+        Some(outer) => format!("{outer}.{own}"),
+        None => own,
     }
 }
 
@@ -117,12 +144,36 @@ fn marked_processes(mark: &str) -> Vec<libc::pid_t> {
         let environment = read_file(Path::new(&format!("/proc/{pid}/environ"))).unwrap_or_default();
         environment
             .split(|&byte| byte == 0)
-            .any(|entry| entry == mark.as_bytes())
+            .any(|entry| is_marked(entry, mark))
+    };
+    // Guardians of a pinwise among them have to end what it started, and to
+    // give back what it changed; they go when that is done.
+    let is_guardian = |pid: &libc::pid_t| {
+        let name = read_file(Path::new(&format!("/proc/{pid}/comm"))).unwrap_or_default();
+        GUARDIANS.contains(&name.trim_ascii())
     };
     names(Path::new("/proc"))
         .iter()
         .filter_map(|name| name.parse().ok())
         .filter(|pid| *pid > 1)
-        .filter(has_mark)
+        .filter(|pid| has_mark(pid) && !is_guardian(pid))
         .collect()
+}
+
+/// Is this environment entry the mark, or that of a pinwise within the run?
+fn is_marked(entry: &[u8], mark: &str) -> bool {
+    let rest = entry.strip_prefix(mark.as_bytes());
+    rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_marked;
+
+    #[test]
+    fn runs_within_a_run_carry_its_mark() {
+        let check = |entry: &str| is_marked(entry.as_bytes(), "PINWISE_RUN=a1");
+        assert!(check("PINWISE_RUN=a1") && check("PINWISE_RUN=a1.b2"));
+        assert!(!check("PINWISE_RUN=a12") && !check("PINWISE_RUN=b2.a1") && !check("X=a1"));
+    }
 }

@@ -134,7 +134,7 @@ impl LinuxMachine {
             }
         };
         let (topology, warnings) = discover()?;
-        let mark = format!("{:016x}", sys::random_u64());
+        let mark = guardian::own_mark();
         let guardian = Guardian::start(&mark).map_err(system("starting the guardian process"))?;
         sys::become_subreaper().map_err(system("becoming the parent of orphans"))?;
         let taken = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];

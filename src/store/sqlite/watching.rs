@@ -4,41 +4,16 @@
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
-use super::{Store, StoreError, journal};
+use super::Sqlite;
+use crate::store::{FileIdentity, Generation, Growth, StoreError, journal};
 
-/// Equal as long as no other process has changed a store's records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Generation {
-    file: FileIdentity,
-    version: i64,
-}
-
-/// Which file this is, whatever it is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileIdentity {
-    device: u64,
-    inode: u64,
-}
-
-/// What is known of a record's writer, by the journal of its runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Growth {
-    /// A living process adds runs; so many bytes are there.
-    Growing(u64),
-    /// The writer ended before the record did.
-    CutOff,
-    /// Nothing tells: a record of a kind that has no journal, or one that is
-    /// beginning.
-    Unknown,
-}
-
-impl Store {
+impl Sqlite {
     /// Refuses changes through this store from now on, and waits no longer
     /// than `patience` for another process's lock.
     ///
     /// # Errors
     /// [`StoreError`] where the store does not answer.
-    pub fn read_only(&self, patience: Duration) -> Result<(), StoreError> {
+    pub(in crate::store) fn read_only(&self, patience: Duration) -> Result<(), StoreError> {
         self.connection
             .busy_timeout(patience)
             .and_then(|()| self.connection.pragma_update(None, "query_only", true))
@@ -49,7 +24,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Open`] where there is none.
-    pub fn file(&self) -> Result<FileIdentity, StoreError> {
+    pub(in crate::store) fn file(&self) -> Result<FileIdentity, StoreError> {
         let found = std::fs::metadata(&self.path).map_err(|error| StoreError::Open {
             path: self.path.display().to_string(),
             reason: error.to_string(),
@@ -64,20 +39,20 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] where the store cannot be read.
-    pub fn generation(&self) -> Result<Generation, StoreError> {
-        let version = self
+    pub(in crate::store) fn generation(&self) -> Result<Generation, StoreError> {
+        let version: i64 = self
             .connection
             .pragma_query_value(None, "data_version", |row| row.get(0))
             .map_err(|error| self.explain(&error))?;
         Ok(Generation {
             file: self.file()?,
-            version,
+            version: version.unsigned_abs(),
         })
     }
 
     /// Does the unfinished record with exactly this id still grow?
     #[must_use]
-    pub fn growth(&self, id: &str) -> Growth {
+    pub(in crate::store) fn growth(&self, id: &str) -> Growth {
         match journal::state(&journal::path(&self.path, id)) {
             journal::State::Written(bytes) => Growth::Growing(bytes),
             journal::State::Orphaned => Growth::CutOff,
@@ -98,50 +73,7 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::tests::any_run;
-    use proptest::strategy::{Strategy, ValueTree};
-    use std::path::Path;
-
-    fn begun(path: &Path) -> (Store, String) {
-        let mut writer = Store::open(path).unwrap();
-        let record =
-            super::super::tests::comparison("grows", &mut crate::study::compare::Unwatched);
-        writer.begin(&record).unwrap();
-        (writer, record.id)
-    }
-
-    #[test]
-    fn a_reader_sees_what_others_write_and_writes_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.db");
-        let reader = Store::open(&path).unwrap();
-        reader.read_only(Duration::ZERO).unwrap();
-        let before = reader.generation().unwrap();
-        assert_eq!(before, reader.generation().unwrap());
-        let _writer = begun(&path);
-        assert_ne!(before, reader.generation().unwrap());
-        let mut reader = reader;
-        assert!(reader.withdraw("grows").is_err());
-    }
-
-    #[test]
-    fn a_record_grows_until_its_writer_is_gone() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.db");
-        let reader = Store::open(&path).unwrap();
-        assert_eq!(reader.growth("grows"), Growth::Unknown);
-        let (mut writer, id) = begun(&path);
-        assert_eq!(reader.growth(&id), Growth::Growing(0));
-        let mut runner = proptest::test_runner::TestRunner::deterministic();
-        let run = any_run().new_tree(&mut runner).unwrap().current();
-        writer.add_run(0, &run).unwrap();
-        assert!(matches!(reader.growth(&id), Growth::Growing(1..)));
-        drop(writer);
-        assert_eq!(reader.growth(&id), Growth::CutOff);
-        // The next to open the store takes the runs in.
-        drop(Store::open(&path).unwrap());
-        assert_eq!(reader.growth(&id), Growth::CutOff);
-    }
+    use crate::store::Store;
 
     #[test]
     fn a_store_that_was_replaced_is_another_file() {

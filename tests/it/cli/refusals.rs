@@ -267,7 +267,7 @@ fn stores() {
     let stage = Stage::new();
     std::fs::create_dir(stage.folder.path().join("folder")).unwrap();
     let lines = [
-        "history --store postgres://team/db",
+        "history --store postgres://127.0.0.1:1/db",
         "history --store sqlite:",
         "history --store none",
         "history --store same.toml",

@@ -47,8 +47,20 @@ fn stores_that_cannot_be_opened() {
     is_refused(&trial, "file/store.db", &["file/store.db cannot be opened"]);
     is_refused(
         &trial,
-        "postgresql://host/db",
-        &["--store 'postgresql://host/db'"],
+        "postgresql://me:secret@host/db?sslmode=require",
+        &[
+            "--store 'postgresql://me:***@host/db",
+            "sslmode=require asks for TLS",
+            "ssh -L",
+        ],
+    );
+    is_refused(
+        &trial,
+        "postgres://me@/db?host=/nowhere",
+        &[
+            "postgres://me@/db?host=/nowhere cannot be reached",
+            "--store",
+        ],
     );
     is_refused(
         &trial,

@@ -6,6 +6,10 @@ import type { Page, View } from '../view';
 import { benchView } from './bench/view';
 import { comparisonView } from './comparison/view';
 import { diffView } from './diff/view';
+import { fleetDiffView } from './fleet-diff/view';
+import { fleetNodeView } from './fleet-node/view';
+import { fleetPlanView } from './fleet-plan/view';
+import { fleetReportView } from './fleet-report/view';
 import { machineView } from './machine/view';
 import { plainView } from './plain/view';
 import { profileDiffView, profileView } from './profile/view';
@@ -25,6 +29,10 @@ const VIEWS: Readonly<Record<string, Draw>> = {
   bench: benchView,
   comparison: comparisonView,
   diff: diffView,
+  fleet: fleetPlanView,
+  'fleet-diff': fleetDiffView,
+  'fleet-node': fleetNodeView,
+  'fleet-report': fleetReportView,
   'profile-diff': profileDiffView,
   profile: profileView,
   reproduction: reproductionView,

@@ -9,6 +9,7 @@ mod aa;
 mod binding;
 mod build;
 mod discovery;
+mod fleet;
 mod harness;
 mod history;
 mod kernels;
@@ -28,6 +29,7 @@ mod spin_replay;
 mod topology;
 mod tracing;
 mod wiring;
+mod writers;
 
 use std::path::{Path, PathBuf};
 
@@ -49,7 +51,7 @@ struct Setting {
 type Benchmark = fn(&Setting) -> Result<String>;
 
 /// In the order of the document; each returns its section.
-const BENCHMARKS: [(&str, Benchmark); 22] = [
+const BENCHMARKS: [(&str, Benchmark); 24] = [
     ("method", method::run),
     ("aa", aa::run),
     ("harness", harness::run),
@@ -67,9 +69,11 @@ const BENCHMARKS: [(&str, Benchmark); 22] = [
     ("spin_replay", spin_replay::run),
     ("binding", binding::run),
     ("rules", rules::run),
+    ("fleet", fleet::run),
     ("record", record::run),
     ("page", page::run),
     ("history", history::run),
+    ("writers", writers::run),
     ("kill", kill::run),
     ("build", build::run),
 ];

@@ -109,23 +109,29 @@ export function fleetOf(entries: readonly Entry[]): Fleet {
   }
   const shared = [...columns.values()].filter((column) => hosts.get(column.key)!.size > 1);
   const nodes = new Map<string, Node>();
-  for (const host of new Set(all.map((reading) => reading.entry.host))) {
-    const own = all.filter((reading) => reading.entry.host === host);
+  for (const [host, own] of gathered(all, (reading) => reading.entry.host)) {
     const last = own.reduce((a, b) => (b.entry.time > a.entry.time ? b : a));
     nodes.set(host, { host, group: groupOf(last.entry.machine), cells: new Map() });
   }
-  for (const column of shared) fillColumn(column, all.filter((r) => r.column.key === column.key), nodes);
+  const byColumn = gathered(all, (reading) => reading.column.key);
+  for (const column of shared) fillColumn(column, byColumn.get(column.key) ?? [], nodes);
   const findings = [...nodes.values()].flatMap((node) => findingsOf(node, shared)).sort((a, b) => Math.abs(b.cell.z!) - Math.abs(a.cell.z!));
   return { columns: shared, nodes: [...nodes.values()].sort((a, b) => worst(b) - worst(a) || a.host.localeCompare(b.host)), groups: groupsOf(nodes), findings };
 }
 
-function fillColumn(column: Column, found: readonly Reading[], nodes: ReadonlyMap<string, Node>): void {
-  const groups = new Map<string, Reading[]>();
-  for (const reading of found) {
-    const group = nodes.get(reading.entry.host)!.group;
-    groups.set(group, [...(groups.get(group) ?? []), reading]);
+/** Things by what they have in common, in their order. */
+function gathered<T>(all: readonly T[], key: (one: T) => string): Map<string, T[]> {
+  const found = new Map<string, T[]>();
+  for (const one of all) {
+    const known = found.get(key(one));
+    if (known) known.push(one);
+    else found.set(key(one), [one]);
   }
-  for (const members of groups.values()) {
+  return found;
+}
+
+function fillColumn(column: Column, found: readonly Reading[], nodes: ReadonlyMap<string, Node>): void {
+  for (const members of gathered(found, (reading) => nodes.get(reading.entry.host)!.group).values()) {
     const values = members.map((reading) => reading.value);
     const middle = median(values)!;
     const scores = values.length < LEAST_GROUP ? null : modifiedZ(values);

@@ -9,43 +9,67 @@ import { onTheme, theme } from '../../theme';
 import type { Page, Part } from '../../view';
 import { commandLine, section } from '../../words';
 import type { Cell, Column, Fleet, Node } from './shape';
+import { fleetsOf, fleetsPart } from './fleets';
 import { chancePercent, fleetOf, LEAST_GROUP, timesMark, Z_LIMIT } from './shape';
 
-/** Records looked through for each host's newest; hosts beyond are asked for one by one. */
-const MOST_RECORDS = 2000;
+/** Newest records of each kind that are looked through; hosts beyond are asked for one by one. */
+const MOST_OF_A_KIND = 1000;
 const MOST_OF_A_HOST = 50;
-const MOST_HOSTS = 500;
+const MOST_HOSTS = 200;
 const MOST_FINDINGS = 30;
 /** Columns that fit a page, and paper. */
 const MOST_COLUMNS = 9;
+const ROWS_AT_A_TIME = 100;
 
-/** The view of all hosts' newest records. */
+/** The view of all fleets, and of all hosts' newest records. */
 export async function fleetView(page: Page): Promise<Part> {
   document.title = 'Fleet · pinwise';
-  const fleet = fleetOf(await newestOfAll(page.source));
-  const title = h('h1', {}, 'Fleet');
-  if (fleet.nodes.length < 2 || fleet.columns.length === 0) return { element: h('div', {}, title, tooFew(fleet)), dispose: () => undefined };
+  const [fleets, looked] = await Promise.all([fleetsOf(page.source), newestOfAll(page.source)]);
+  const fleet = fleetOf(looked.entries);
+  const part = fleetsPart(fleets, page.source);
   const painted: (() => void)[] = [];
-  const element = h('div', {}, title,
-    h('p', { class: 'verdict' }, visible(verdictOf(fleet))),
-    fleet.findings.length > 0 ? findings(fleet) : null,
-    section('Nodes by figures', explanation(fleet), ...figureTables(fleet, painted)),
-    section('Groups of equals', h('ul', {}, ...fleet.groups.map((group) => h('li', {}, visible(`${group.name}: ${count(group.nodes, 'node')}`))))),
-    method(fleet));
+  const element = h('div', {}, h('h1', {}, 'Fleet'), part, ...hostParts(fleet, looked, part !== null, painted));
   const paint = (): void => painted.forEach((one) => one());
   paint();
   const stop = onTheme(paint);
   return { element, dispose: stop };
 }
 
-async function newestOfAll(source: Source): Promise<Entry[]> {
-  const listing = await source.list({ limit: MOST_RECORDS });
-  if (listing.total <= listing.records.length) return listing.records;
-  const seen = new Set(listing.records.map((entry) => entry.host));
-  const missing = listing.hosts.filter((host) => !seen.has(host)).slice(0, MOST_HOSTS);
-  const more: Entry[] = [];
-  for (const host of missing) more.push(...(await source.list({ host, limit: MOST_OF_A_HOST })).records);
-  return [...listing.records, ...more];
+/** Hosts beside their equals, whether or not they are of a fleet. */
+function hostParts(fleet: Fleet, looked: Looked, hasFleets: boolean, painted: (() => void)[]): (HTMLElement | null)[] {
+  if (fleet.nodes.length < 2 || fleet.columns.length === 0) return hasFleets ? [] : [tooFew(fleet)];
+  const verdict = visible(verdictOf(fleet));
+  return [
+    hasFleets ? h('section', {}, h('h2', {}, 'Each host\'s newest figures'), h('p', {}, verdict)) : h('p', { class: 'verdict' }, verdict),
+    looked.left > 0 ? h('p', { class: 'muted' }, `Of each kind of record the newest ${MOST_OF_A_KIND.toLocaleString('en-US')} are looked through; ${count(looked.left, 'older one is', 'older ones are')} not.`) : null,
+    fleet.findings.length > 0 ? findings(fleet) : null,
+    section('Nodes by figures', explanation(fleet), ...figureTables(fleet, painted)),
+    section('Groups of equals', h('ul', {}, ...fleet.groups.map((group) => h('li', {}, visible(`${group.name}: ${count(group.nodes, 'node')}`))))),
+    method(fleet),
+  ];
+}
+
+interface Looked {
+  entries: Entry[];
+  /** Records that were not looked through. */
+  left: number;
+}
+
+/** Kinds of records that have no figures of a host: ten thousand nodes of a fleet are not fetched. */
+const OF_FLEETS = /^pinwise\.fleet/;
+
+async function newestOfAll(source: Source): Promise<Looked> {
+  const { schemas, hosts } = await source.list({ limit: 1 });
+  const kinds = schemas.filter((schema) => !OF_FLEETS.test(schema));
+  const listings = await Promise.all(kinds.map((schema) => source.list({ schema, limit: MOST_OF_A_KIND })));
+  const entries = listings.flatMap((listing) => listing.records);
+  const left = listings.reduce((sum, listing) => sum + listing.total - listing.records.length, 0);
+  if (left === 0) return { entries, left };
+  const seen = new Set(entries.map((entry) => entry.host));
+  const missing = hosts.filter((host) => !seen.has(host));
+  if (missing.length > MOST_HOSTS) return { entries, left };
+  for (const host of missing) entries.push(...(await source.list({ host, limit: MOST_OF_A_HOST })).records);
+  return { entries, left };
 }
 
 const tooFew = (fleet: Fleet): HTMLElement =>
@@ -100,11 +124,32 @@ function figureTables(fleet: Fleet, painted: (() => void)[]): HTMLElement[] {
 }
 
 function figureTable(caption: string, nodes: readonly Node[], columns: readonly Column[], painted: (() => void)[]): HTMLElement {
+  const { body, more } = rowsOf(nodes, columns, painted);
   return h('div', { class: 'scroll', role: 'region', tabIndex: 0, aria: { label: caption } },
     h('table', { class: 'fleet' },
       h('caption', {}, caption),
       h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Node'), ...columns.map((column) => h('th', { scope: 'col' }, visible(column.unit ? `${column.name}, ${column.unit}` : column.name))))),
-      h('tbody', {}, ...nodes.map((node) => row(node, columns, painted)))));
+      body),
+    more);
+}
+
+/** Rows so many at a time: nodes that stand out come first. */
+function rowsOf(nodes: readonly Node[], columns: readonly Column[], painted: (() => void)[]): { body: HTMLElement; more: HTMLElement } {
+  const body = h('tbody');
+  const more = h('button', { type: 'button', class: 'more' });
+  const draw = (): void => {
+    const at = body.childElementCount;
+    const from = painted.length;
+    body.append(...nodes.slice(at, at + ROWS_AT_A_TIME).map((node) => row(node, columns, painted)));
+    // Those drawn later are not painted with the view.
+    if (at > 0) painted.slice(from).forEach((paint) => paint());
+    const left = nodes.length - body.childElementCount;
+    more.hidden = left <= 0;
+    more.textContent = `Show ${Math.min(ROWS_AT_A_TIME, left)} more of ${left.toLocaleString('en-US')} nodes`;
+  };
+  more.addEventListener('click', draw);
+  draw();
+  return { body, more };
 }
 
 function row(node: Node, columns: readonly Column[], painted: (() => void)[]): HTMLElement {

@@ -12,6 +12,9 @@ import { AT_A_TIME, addressOf, filterOf, kindWords, oldestFirst, subjectsOf } fr
 /** Milliseconds without a key before a search. */
 const PAUSE = 200;
 
+/** Values that a filter offers: a fleet has thousands of hosts. */
+const MOST_OFFERED = 500;
+
 interface Held {
   page: Page;
   filter: Filter;
@@ -81,9 +84,12 @@ function filterControls(filter: Filter): Controls {
       const values = { host: listing.hosts, schema: listing.schemas, tag: listing.tags, subject: subjectsOf(listing.records) };
       for (const { key, select } of selects) {
         const chosen = now[key] ?? '';
-        const all = chosen && !values[key].includes(chosen) ? [chosen, ...values[key]] : values[key];
+        const offered = values[key].slice(0, MOST_OFFERED);
+        const all = chosen && !offered.includes(chosen) ? [chosen, ...offered] : offered;
         const word = (value: string): string => visible(key === 'schema' ? kindWords(value) : value);
         fill(select, h('option', { value: '' }, key === 'subject' ? 'choose a question' : 'all'), ...all.map((value) => h('option', { value, selected: value === chosen }, word(value))));
+        const more = values[key].length - MOST_OFFERED;
+        if (more > 0) select.append(h('option', { disabled: true }, `and ${more.toLocaleString('en-US')} more: narrow by words`));
         select.parentElement!.hidden = all.length === 0;
       }
     },

@@ -2,6 +2,8 @@
 // record lacks is null or empty here, whatever stands in its place.
 
 import { parseCpus } from '../../cpus';
+import type { Fields } from '../../fields';
+import { each, fields, items, list, number, numbers, text, texts } from '../../fields';
 import type { AnyRecord } from '../../source';
 
 /** A median of batches with its interval. */
@@ -107,28 +109,10 @@ export interface Machine {
   measured: Measured | null;
 }
 
-type Fields = Record<string, unknown>;
-
-const fields = (value: unknown): Fields => (typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {});
-const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-const items = (value: unknown): Fields[] => list(value).filter((item): item is Fields => typeof item === 'object' && item !== null);
-const number = (value: unknown): number | null => (typeof value === 'number' && Number.isFinite(value) ? value : null);
-const numbers = (value: unknown): number[] => list(value).filter((item): item is number => number(item) !== null);
-const text = (value: unknown): string => (typeof value === 'string' ? value : '');
-const texts = (value: unknown): string[] => list(value).filter((item): item is string => typeof item === 'string');
-
 function measure(value: unknown): Measure | null {
   const told = fields(value);
   const middle = number(told['value']);
   return middle === null ? null : { value: middle, low: number(told['low']), high: number(told['high']) };
-}
-
-/** What `make` makes of each item, without those of which it makes nothing. */
-function each<T>(value: unknown, make: (item: Fields) => T | null): T[] {
-  return items(value).flatMap((item) => {
-    const made = make(item);
-    return made === null ? [] : [made];
-  });
 }
 
 /** The machine of a record. */

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::record::Keepsake;
-use crate::store::sqlite::tests::comparison;
+use crate::store::tests::comparison;
 use crate::store::{Filter, Store};
 use crate::study::compare;
 

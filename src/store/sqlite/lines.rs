@@ -3,8 +3,8 @@
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
-use super::{Entry, Filter, Found, Listed};
-use crate::record::{Outline, SchemaName};
+use crate::record::Outline;
+use crate::store::{Entry, Filter, Found, Listed, is_of, words};
 
 /// Columns of [`entry`].
 pub(super) const COLUMNS: &str =
@@ -67,21 +67,10 @@ pub(super) fn write(
     Ok(())
 }
 
-/// What `Filter::text` looks through: SQLite itself knows the case of ASCII only.
-fn words(entry: &Entry, outline: &Outline) -> String {
-    let parts = [&entry.id, &entry.title, &entry.host, &entry.verdict];
-    let parts: Vec<&str> = parts
-        .into_iter()
-        .chain(&outline.tags)
-        .map(String::as_str)
-        .collect();
-    parts.join("\n").to_lowercase()
-}
-
 /// What a filter finds, newest first.
 pub(super) fn find(connection: &Connection, filter: &Filter) -> rusqlite::Result<Found> {
     let names = |sql: &str| names(connection, sql);
-    let schemas = names(&distinct("schema"))?;
+    let schemas = schemas(connection)?;
     let condition = Condition::of(filter, &schemas);
     Ok(Found {
         lines: page(connection, &condition, filter)?,
@@ -90,6 +79,11 @@ pub(super) fn find(connection: &Connection, filter: &Filter) -> rusqlite::Result
         tags: names("SELECT DISTINCT name FROM tag ORDER BY name")?,
         schemas,
     })
+}
+
+/// Schemas of all records, sorted.
+pub(super) fn schemas(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    names(connection, &distinct("schema"))
 }
 
 fn names(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<String>> {
@@ -114,13 +108,13 @@ fn distinct(column: &str) -> String {
 }
 
 /// The part of a query that narrows it.
-struct Condition {
-    sql: String,
-    values: Vec<Value>,
+pub(super) struct Condition {
+    pub(super) sql: String,
+    pub(super) values: Vec<Value>,
 }
 
 impl Condition {
-    fn of(filter: &Filter, schemas: &[String]) -> Self {
+    pub(super) fn of(filter: &Filter, schemas: &[String]) -> Self {
         let mut parts: Vec<String> = Vec::new();
         let mut values: Vec<Value> = Vec::new();
         let columns = [("host", &filter.host), ("subject", &filter.subject)];
@@ -151,12 +145,14 @@ impl Condition {
         };
         Self { sql, values }
     }
-}
 
-/// Is this schema the one that was named, or of the kind?
-fn is_of(schema: &str, wanted: &str) -> bool {
-    let name = SchemaName::parse(schema).map_or(schema, |schema| schema.name);
-    schema == wanted || name == wanted || name.strip_prefix("pinwise.") == Some(wanted)
+    /// Its values, and those of a limit and an offset after it.
+    pub(super) fn paged(&self, filter: &Filter) -> impl Iterator<Item = Value> {
+        let number = |count: usize| Value::from(i64::try_from(count).unwrap_or(i64::MAX));
+        let limit = filter.limit.map_or(Value::from(-1), number);
+        let page = [limit, number(filter.offset)];
+        self.values.iter().cloned().chain(page)
+    }
 }
 
 fn page(
@@ -164,9 +160,6 @@ fn page(
     condition: &Condition,
     filter: &Filter,
 ) -> rusqlite::Result<Vec<Listed>> {
-    let number = |count: usize| Value::from(i64::try_from(count).unwrap_or(i64::MAX));
-    let limit = filter.limit.map_or(Value::from(-1), number);
-    let values = condition.values.iter().cloned();
     let sql = format!(
         "SELECT {COLUMNS}, outline.body
          FROM line LEFT JOIN outline ON outline.number = line.number {}
@@ -182,10 +175,7 @@ fn page(
     };
     connection
         .prepare_cached(&sql)?
-        .query_map(
-            params_from_iter(values.chain([limit, number(filter.offset)])),
-            listed,
-        )?
+        .query_map(params_from_iter(condition.paged(filter)), listed)?
         .collect()
 }
 
@@ -201,7 +191,3 @@ fn count(connection: &Connection, condition: &Condition) -> rusqlite::Result<usi
         .optional()?;
     Ok(found.unwrap_or_default())
 }
-
-#[cfg(test)]
-#[path = "lines_tests.rs"]
-mod tests;

@@ -3,38 +3,19 @@
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
+use super::Sqlite;
 use super::lines::{self, entry};
-use super::{Entry, Store, StoreError, journal};
 use crate::record::{Outline, RecordError, with_tags};
+use crate::store::{Entry, Removed, Retagged, StoreError, journal};
 
-/// A record's tags before and after they were changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Retagged {
-    /// Its whole id.
-    pub id: String,
-    /// Before.
-    pub before: Vec<String>,
-    /// After.
-    pub after: Vec<String>,
-}
-
-/// What was asked to go.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Removed {
-    /// Ids of records that are gone.
-    pub gone: Vec<String>,
-    /// Ids of those that stay because a living process writes them.
-    pub being_written: Vec<String>,
-}
-
-impl Store {
+impl Sqlite {
     /// Changes the tags of a record, in the record itself and in its line, or
     /// in neither. `change` gets those it has.
     ///
     /// # Errors
     /// [`StoreError`] where there is no such record, a living process still
     /// writes it, it is damaged, or the store cannot be written.
-    pub fn retag(
+    pub(in crate::store) fn retag(
         &mut self,
         id: &str,
         change: impl FnOnce(&[String]) -> Vec<String>,
@@ -93,7 +74,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] where the store cannot be read.
-    pub fn bytes_of(&self, id: &str) -> Result<u64, StoreError> {
+    pub(in crate::store) fn bytes_of(&self, id: &str) -> Result<u64, StoreError> {
         let bytes = self
             .connection
             .prepare_cached(
@@ -111,7 +92,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] where the store cannot be written; all then stay.
-    pub fn remove(&mut self, ids: &[String]) -> Result<Removed, StoreError> {
+    pub(in crate::store) fn remove(&mut self, ids: &[String]) -> Result<Removed, StoreError> {
         self.remove_all(ids).map_err(|error| self.explain(&error))
     }
 
@@ -141,7 +122,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] where another process uses the store, or the disk has no
     /// room for the file that is written; nothing is lost then.
-    pub fn give_back(&mut self) -> Result<u64, StoreError> {
+    pub(in crate::store) fn give_back(&mut self) -> Result<u64, StoreError> {
         let given_back = || -> rusqlite::Result<u64> {
             let before = size(&self.connection)?;
             self.connection.execute_batch("VACUUM")?;

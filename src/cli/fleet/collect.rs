@@ -1,0 +1,46 @@
+//! `fleet collect`: from the fleet's folder into the store.
+
+use anyhow::bail;
+
+use super::launch;
+use crate::cli::args::{FleetCollectArgs, Global};
+use crate::cli::terminal::Terminal;
+use crate::cli::{Exit, open_store};
+use crate::fleet::gather::{gather, keep_fleet};
+use crate::stats::verdict::count;
+
+pub(super) fn collect(
+    global: &Global,
+    args: &FleetCollectArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    let (folder, fleet) = launch::found(global, &args.fleet)?;
+    let Some(mut store) = open_store(global)? else {
+        bail!("--store none: there is nothing to collect into");
+    };
+    // Of another fleet nothing is asked, and nothing taken.
+    keep_fleet(&fleet, &mut store)?;
+    let words = match launch::states(&folder, &fleet) {
+        Ok(states) => launch::words(&states),
+        Err(note) => {
+            terminal.note(&note);
+            std::collections::BTreeMap::new()
+        }
+    };
+    let gathered = gather(&folder, &fleet, &words, &mut store)?;
+    for file in &gathered.unusable {
+        terminal.warn(&format!("not taken: {file}"));
+    }
+    let all = gathered.new + gathered.known;
+    terminal.print(&format!(
+        "Fleet {}: {} of {}, {} new.\n",
+        fleet.id,
+        count(all, "record"),
+        count(gathered.nodes, "node"),
+        gathered.new
+    ))?;
+    Ok(match gathered.unusable.is_empty() {
+        true => Exit::Done,
+        false => Exit::Error,
+    })
+}

@@ -1,0 +1,120 @@
+//! `fleet diff`.
+
+use anyhow::{Context, bail};
+
+use super::nodes::{Loaded, is_folder, loaded};
+use crate::cli::Exit;
+use crate::cli::args::{FleetDiffArgs, Global};
+use crate::cli::terminal::Terminal;
+use crate::report;
+use crate::stats::verdict::count;
+use crate::study::fleet::{Group, Side, diff as compare, groups};
+
+/// Groups named in an error.
+const MOST_NAMES: usize = 8;
+
+/// A side before its group is chosen.
+struct Named {
+    loaded: Loaded,
+    groups: Vec<Group>,
+    chosen: usize,
+}
+
+pub(super) fn diff(
+    global: &Global,
+    args: &FleetDiffArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    let a = named(global, &args.a, terminal).with_context(|| format!("A, '{}'", args.a))?;
+    let b = named(global, &args.b, terminal).with_context(|| format!("B, '{}'", args.b))?;
+    if a.loaded.id == b.loaded.id && a.chosen == b.chosen {
+        bail!(
+            "{} is both A and B: name another fleet, or another of its groups",
+            args.a
+        );
+    }
+    let found = compare(a.side(), b.side())?;
+    if terminal.is_json() {
+        terminal.print_json(&found)?;
+    } else {
+        terminal.print(&report::fleet_diff(&found, terminal.palette()))?;
+    }
+    Ok(Exit::Done)
+}
+
+impl Named {
+    fn side(&self) -> Side<'_> {
+        Side {
+            fleet: &self.loaded.id,
+            nodes: &self.loaded.nodes,
+            group: &self.groups[self.chosen],
+        }
+    }
+}
+
+/// `FLEET` or `FLEET/GROUP`; a folder is a fleet whatever slashes it has.
+fn named(global: &Global, text: &str, terminal: &Terminal) -> anyhow::Result<Named> {
+    let (fleet, group) = match text.rsplit_once('/') {
+        Some((fleet, group)) if !is_folder(text) && !fleet.is_empty() => (fleet, Some(group)),
+        _ => (text, None),
+    };
+    // A group's name may have slashes, too: the fleet ends at the first then.
+    let (fleet, group) = match text.split_once('/') {
+        Some((first, rest)) if group.is_some() && !is_folder(fleet) => (first, Some(rest)),
+        _ => (fleet, group),
+    };
+    let loaded = loaded(global, fleet)?;
+    let groups = groups(&loaded.nodes);
+    if groups.is_empty() {
+        bail!("fleet {} has no node with a record", loaded.id);
+    }
+    let chosen = match group {
+        Some(group) => chosen(&groups, group)?,
+        None => 0,
+    };
+    if group.is_none() && groups.len() > 1 {
+        terminal.note(&format!(
+            "{} has {}; this is the largest: {}.",
+            loaded.id,
+            count(groups.len(), "group"),
+            groups[0].name
+        ));
+    }
+    Ok(Named {
+        loaded,
+        groups,
+        chosen,
+    })
+}
+
+/// The group of a number from 1, a name, or the beginning of one.
+fn chosen(groups: &[Group], wanted: &str) -> anyhow::Result<usize> {
+    if let Some(number) = wanted
+        .parse::<usize>()
+        .ok()
+        .filter(|n| (1..=groups.len()).contains(n))
+    {
+        return Ok(number - 1);
+    }
+    if let Some(exact) = groups.iter().position(|group| group.name == wanted) {
+        return Ok(exact);
+    }
+    let begins = |group: &Group| group.name.starts_with(wanted);
+    let fitting: Vec<usize> = (0..groups.len())
+        .filter(|at| begins(&groups[*at]))
+        .collect();
+    let listed = || {
+        let names = groups.iter().zip(1..).take(MOST_NAMES);
+        let names: Vec<String> = names.map(|(g, at)| format!("{at} {}", g.name)).collect();
+        names.join("; ")
+    };
+    match fitting.as_slice() {
+        [one] => Ok(*one),
+        [] => bail!("no group '{wanted}': {}", listed()),
+        several => bail!(
+            "{} groups begin with '{wanted}': {}",
+            several.len(),
+            listed()
+        ),
+    }
+}

@@ -1,0 +1,180 @@
+//! `fleet node`: what runs on a node.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+
+use crate::cli::args::{FleetNodeArgs, Global};
+use crate::cli::terminal::Terminal;
+use crate::cli::{Exit, own_program, parse_location};
+use crate::fleet::folder::FleetFolder;
+use crate::fleet::node::{Outcome, Runner, StepEnd, run};
+use crate::fleet::node_folder::{Begun, NodeFolder, NodeTale};
+use crate::fleet::settings;
+use crate::machine::linux::{LinuxMachine, time_of_day};
+use crate::machine::{End, Machine, MachineError, Output, Request};
+use crate::record::{FleetStep, HostRecord};
+use crate::store::{Spool, Store};
+use crate::workload::{Command, Workload};
+
+pub(super) fn node(
+    _global: &Global,
+    args: &FleetNodeArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    let (folder, fleet) = FleetFolder::open(&args.folder)?;
+    // Held until this process ends; signals end it while it waits.
+    let _turn = args.turn.then(|| folder.turn()).transpose()?;
+    let mut machine = LinuxMachine::open(false)?;
+    let (topology, _) = machine.topology()?;
+    let host = HostRecord::new("local".to_owned(), false, &topology);
+    let name = args.node.clone().or_else(|| host.machine.hostname.clone());
+    let name = name.context("--node: this host has no name, so it has to be said")?;
+    let store = folder
+        .submission()
+        .ok()
+        .and_then(|submission| submission.store);
+    let begun = Begun {
+        job: args.job.clone(),
+        started: time_of_day(),
+        process: std::process::id(),
+        settings: settings::read(Path::new("/"), &topology),
+        host: Some(host),
+        ..Begun::default()
+    };
+    let mut steps = Steps {
+        program: own_program()?,
+        machine,
+        terminal,
+        delivery: Delivery {
+            store,
+            spool: folder.path().join("nodes").join(&name).join(".spool"),
+            delivered: BTreeSet::new(),
+        },
+    };
+    let outcome = run(&folder, &fleet, &name, begun, &mut steps)?;
+    Ok(match outcome {
+        Outcome::Whole => Exit::Done,
+        Outcome::Lacking => Exit::Error,
+        Outcome::Interrupted => Exit::Interrupted,
+    })
+}
+
+struct Steps<'a> {
+    program: String,
+    machine: LinuxMachine,
+    terminal: &'a Terminal,
+    delivery: Delivery,
+}
+
+impl Steps<'_> {
+    fn started(&mut self, step: &FleetStep, stem: &Path) -> Result<StepEnd, String> {
+        let mut argv = vec![self.program.clone()];
+        // Before the step's own, which may end with a command.
+        argv.extend(["--format", "json", "--store", "none", "--quiet"].map(str::to_owned));
+        argv.extend(step.arguments.iter().cloned());
+        let command = Command::from_argv(argv).map_err(|error| error.to_string())?;
+        let timeout = step
+            .timeout_s
+            .and_then(|s| Duration::try_from_secs_f64(s).ok());
+        let workload = Workload {
+            timeout,
+            ..Workload::new(command)
+        };
+        let (topology, _) = self.machine.topology().map_err(|e| e.to_string())?;
+        let request = Request {
+            workload: &workload,
+            cpus: &topology.allowed,
+            memory: None,
+            output: Output::Files(stem.to_owned()),
+            environment_padding: 0,
+            count_threads_closely: false,
+            bound: None,
+            offline: None,
+        };
+        let end = match self.machine.run(&request) {
+            Ok(run) => run.end,
+            Err(MachineError::Interrupted) => {
+                let why = "interrupted by a signal, as at a time limit or preemption";
+                return Ok(StepEnd::Interrupted(why.to_owned()));
+            }
+            Err(error) => return Err(error.to_string()),
+        };
+        Ok(match end {
+            End::Status(status) => StepEnd::Status(status),
+            End::Signal(signal) => StepEnd::Otherwise(format!("killed by signal {signal}")),
+            End::TimedOut => {
+                let limit = humantime::format_duration(timeout.unwrap_or_default());
+                StepEnd::Otherwise(format!("killed at its time-out of {limit}"))
+            }
+            End::LeftBehind(left) => {
+                StepEnd::Otherwise(format!("it left {} running", left.join(", ")))
+            }
+            End::NoFigure(why) => StepEnd::Otherwise(why),
+        })
+    }
+}
+
+impl Runner for Steps<'_> {
+    fn run(&mut self, step: &FleetStep, stem: &Path) -> (StepEnd, Duration) {
+        let began = self.machine.now();
+        let end = self.started(step, stem);
+        let elapsed = self.machine.now().saturating_sub(began);
+        (end.unwrap_or_else(StepEnd::Otherwise), elapsed)
+    }
+
+    fn now(&self) -> String {
+        time_of_day()
+    }
+
+    fn deliver(&mut self, place: &NodeFolder, tale: &NodeTale) {
+        if let Err(error) = self.delivery.deliver(place, tale) {
+            self.terminal.warn(&format!(
+                "not delivered, and kept in the folder for later: {error:#}"
+            ));
+        }
+    }
+
+    fn tell(&mut self, sentence: &str) {
+        self.terminal.note(sentence);
+    }
+}
+
+/// Hands records on to a store that nodes reach. The folder is the spool:
+/// what fails is handed on the next time, or by `fleet collect`.
+struct Delivery {
+    store: Option<String>,
+    /// Where the store puts by what it loses hold of; the records themselves
+    /// stand in the fleet's folder all the same.
+    spool: PathBuf,
+    delivered: BTreeSet<String>,
+}
+
+impl Delivery {
+    fn deliver(&mut self, place: &NodeFolder, tale: &NodeTale) -> anyhow::Result<()> {
+        let Some(text) = &self.store else {
+            return Ok(());
+        };
+        let location = parse_location(text)?;
+        let spool = Spool {
+            folder: self.spool.clone(),
+            warn: std::sync::Arc::new(|_| {}),
+        };
+        let Some(mut store) = Store::open_at(&location, &spool)? else {
+            return Ok(());
+        };
+        for step in &tale.done {
+            if self.delivered.contains(step) {
+                continue;
+            }
+            if let Some(body) = place.record(&tale.record.fleet, step)? {
+                store.create_json(&body)?;
+            }
+            self.delivered.insert(step.clone());
+        }
+        store.keep(&tale.record)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! The nodes of a fleet that an argument names: of the store, or of its folder.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+
+use crate::cli::args::Global;
+use crate::cli::history::needed_store;
+use crate::fleet::folder::FleetFolder;
+use crate::record::{FLEET_NODE_SCHEMA, FLEET_SCHEMA, FleetNode, FleetRecord, SchemaName, read};
+use crate::store::{Filter, Store};
+use crate::study::fleet::Nodes;
+
+/// Fleets named where one must be chosen.
+const MOST_NAMES: usize = 8;
+
+/// A fleet and its nodes.
+pub(super) struct Loaded {
+    pub(super) id: String,
+    /// `None` where the store has only its nodes.
+    pub(super) record: Option<FleetRecord>,
+    pub(super) nodes: Nodes,
+}
+
+/// The fleet of an id, its beginning, `last`, or a folder.
+pub(super) fn loaded(global: &Global, name: &str) -> anyhow::Result<Loaded> {
+    let path = Path::new(name);
+    if name.contains('/') || path.join("fleet.json").is_file() {
+        return of_folder(path);
+    }
+    of_store(&needed_store(global)?, name)
+}
+
+/// Is this the name of a folder?
+pub(super) fn is_folder(name: &str) -> bool {
+    Path::new(name).join("fleet.json").is_file()
+}
+
+fn of_folder(path: &Path) -> anyhow::Result<Loaded> {
+    let (folder, record) = FleetFolder::open(path)?;
+    let mut nodes = Nodes::new();
+    let (folders, strange) = folder.nodes()?;
+    for what in strange {
+        nodes.skip(what, "it is no node's");
+    }
+    for node in folders {
+        let tale = node.tale(&record)?;
+        for file in tale.unusable {
+            nodes.skip(file, "it cannot be used");
+        }
+        if tale.newest.is_some() || !tale.done.is_empty() {
+            nodes.add(tale.record);
+        }
+    }
+    Ok(Loaded {
+        id: record.id.clone(),
+        record: Some(record),
+        nodes,
+    })
+}
+
+fn of_store(store: &Store, name: &str) -> anyhow::Result<Loaded> {
+    let record = fleet_record(store, name)?;
+    let id = record.as_ref().map_or(name, |record| &record.id).to_owned();
+    let mut nodes = Nodes::new();
+    let filter = Filter {
+        schema: kind(FLEET_NODE_SCHEMA),
+        tag: Some(FleetRecord::tag(&id)),
+        ..Filter::default()
+    };
+    store.each_body(&filter, |entry, body| {
+        match read::<FleetNode>(body, FLEET_NODE_SCHEMA) {
+            Ok(node) if node.fleet == id => nodes.add(node),
+            Ok(node) => nodes.skip(entry.id, format!("it is of fleet {}", node.fleet)),
+            Err(error) => nodes.skip(entry.id, error.to_string()),
+        }
+    })?;
+    if record.is_none() && nodes.is_empty() {
+        bail!("{}", unknown(store, name)?);
+    }
+    Ok(Loaded { id, record, nodes })
+}
+
+/// All versions of a schema: newer ones are told of.
+fn kind(schema: &str) -> Option<String> {
+    SchemaName::parse(schema).map(|schema| schema.name.to_owned())
+}
+
+/// The record of a fleet by its id or the beginning of it; `None` where there
+/// is none, which does not mean that there are no nodes.
+pub(super) fn fleet_record(store: &Store, name: &str) -> anyhow::Result<Option<FleetRecord>> {
+    let ids = fleets(store)?;
+    let fitting: Vec<&String> = match name {
+        "last" => ids.first().into_iter().collect(),
+        name if ids.iter().any(|id| id == name) => ids.iter().filter(|id| *id == name).collect(),
+        name => ids.iter().filter(|id| id.starts_with(name)).collect(),
+    };
+    match fitting.as_slice() {
+        [] if name == "last" => {
+            bail!("no fleet is in the store (pinwise fleet submit, pinwise fleet simulate)")
+        }
+        [] => Ok(None),
+        [id] => {
+            let stored = store.load(id)?;
+            Ok(Some(stored.kept(FLEET_SCHEMA)?))
+        }
+        several => bail!(
+            "fleet '{name}': {} begin so: {}",
+            several.len(),
+            listed(several)
+        ),
+    }
+}
+
+/// Ids of the store's fleets, the newest first.
+fn fleets(store: &Store) -> anyhow::Result<Vec<String>> {
+    let filter = Filter {
+        schema: kind(FLEET_SCHEMA),
+        ..Filter::default()
+    };
+    let found = store.find(&filter).context("the fleets of the store")?;
+    Ok(found.lines.into_iter().map(|line| line.entry.id).collect())
+}
+
+pub(super) fn unknown(store: &Store, name: &str) -> anyhow::Result<String> {
+    let ids = fleets(store)?;
+    let ids: Vec<&String> = ids.iter().collect();
+    Ok(if ids.is_empty() {
+        format!("fleet '{name}': the store has no fleet, and there is no such folder")
+    } else {
+        format!(
+            "fleet '{name}': the store has no such fleet; it has {}",
+            listed(&ids)
+        )
+    })
+}
+
+fn listed(ids: &[&String]) -> String {
+    let shown: Vec<&str> = ids.iter().take(MOST_NAMES).map(|id| id.as_str()).collect();
+    let more = if ids.len() > MOST_NAMES { ", …" } else { "" };
+    format!("{}{more}", shown.join(", "))
+}

@@ -1,0 +1,94 @@
+//! `fleet report`.
+
+use std::path::Path;
+
+use super::nodes::{Loaded, loaded};
+use crate::cli::args::{FleetFailure, FleetReportArgs, Global};
+use crate::cli::export::write_file;
+use crate::cli::report::of_record;
+use crate::cli::terminal::Terminal;
+use crate::cli::{Exit, open_store};
+use crate::machine::linux::{discover, time_of_day};
+use crate::record::{FleetReport, OutlierKind};
+use crate::report;
+use crate::stats::verdict::count;
+use crate::study::fleet::{Asked, report as compare};
+
+pub(super) fn report(
+    global: &Global,
+    args: &FleetReportArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    let Loaded { id, record, nodes } = loaded(global, &args.fleet)?;
+    let host = discover().ok().and_then(|(t, _)| t.identity.hostname);
+    let found = compare(
+        &nodes,
+        &Asked {
+            fleet: &id,
+            record: record.as_ref(),
+            false_discoveries: args.false_discoveries,
+            now: &time_of_day(),
+            host: host.as_deref().unwrap_or("unknown"),
+        },
+    );
+    let page = args
+        .output
+        .as_ref()
+        .map(|_| of_record(&found))
+        .transpose()?;
+    let stored = open_store(global)?.map(|mut store| store.keep(&found));
+    let is_page_printed = args.output.as_deref() == Some(Path::new("-"));
+    match (&args.output, page) {
+        (Some(_), Some(page)) if is_page_printed => terminal.print(&page)?,
+        (Some(path), Some(page)) => write_file(path, &page)?,
+        _ => {}
+    }
+    if terminal.is_json() && !is_page_printed {
+        terminal.print_json(&found)?;
+    } else if !is_page_printed {
+        terminal.print(&report::fleet_report(&found, terminal.palette()))?;
+    }
+    if let Some(path) = args.output.as_ref().filter(|_| !is_page_printed) {
+        terminal.note(&format!("The page: {}", path.display()));
+    }
+    if let Some(Err(error)) = stored {
+        terminal.error(&format!("{error}; the report above is complete"));
+        return Ok(Exit::Error);
+    }
+    Ok(gate(args, &found, terminal))
+}
+
+/// Gates that the user set.
+fn gate(args: &FleetReportArgs, found: &FleetReport, terminal: &Terminal) -> Exit {
+    let mut exit = Exit::Done;
+    if args.fail_on.contains(&FleetFailure::Outlier) {
+        let mut nodes: Vec<&str> = found.outliers.iter().map(|o| o.node.as_str()).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        if !nodes.is_empty() {
+            let by_figure = { found.outliers.iter() }
+                .filter(|outlier| outlier.kind == OutlierKind::Figure)
+                .count();
+            terminal.warn(&format!(
+                "--fail-on outlier: {} ({}, {}).",
+                count(nodes.len(), "node"),
+                count(by_figure, "figure"),
+                count(found.outliers.len() - by_figure, "setting"),
+            ));
+            exit = Exit::GateFailed;
+        }
+    }
+    if args.fail_on.contains(&FleetFailure::Missing) {
+        let absent = found.asked.saturating_sub(found.nodes);
+        let partial = found.nodes - found.complete;
+        if absent + partial > 0 {
+            terminal.warn(&format!(
+                "--fail-on missing: {} without a record, {} lacking steps.",
+                count(absent, "node"),
+                partial
+            ));
+            exit = Exit::GateFailed;
+        }
+    }
+    exit
+}

@@ -1,0 +1,123 @@
+//! `fleet simulate`.
+
+use std::collections::BTreeMap;
+
+use anyhow::{anyhow, bail};
+use serde_json::json;
+
+use crate::cli::Exit;
+use crate::cli::args::{FleetSimulateArgs, Global};
+use crate::cli::history::needed_store;
+use crate::cli::terminal::Terminal;
+use crate::fleet::check_id;
+use crate::machine::linux::time_of_day;
+use crate::record::FleetRecord;
+use crate::stats::verdict::count;
+use crate::store::Store;
+use crate::study::fleet::simulate::{FIGURES_PER_NODE, Fault, Plan, SimulatedFleet};
+
+/// Larger fleets than any.
+const MOST_NODES: usize = 1_000_000;
+/// More noise than that leaves no figure.
+const MOST_NOISE: f64 = 0.5;
+/// Nodes of a fault that are named for people.
+const NAMED: usize = 5;
+
+pub(super) fn simulate(
+    global: &Global,
+    args: &FleetSimulateArgs,
+    terminal: &Terminal,
+) -> anyhow::Result<Exit> {
+    check(args)?;
+    let default = || format!("sim-{}-{}", args.nodes, args.seed);
+    let fleet = SimulatedFleet::new(Plan {
+        id: args.id.clone().unwrap_or_else(default),
+        nodes: args.nodes,
+        seed: args.seed,
+        noise: args.noise,
+        faults: args.faults,
+        started: time_of_day(),
+        pinwise: env!("CARGO_PKG_VERSION").to_owned(),
+    });
+    keep(&mut needed_store(global)?, &fleet)?;
+    let record = fleet.record();
+    if terminal.is_json() {
+        terminal.print_json(&json!({
+            "fleet": record.id, "nodes": record.asked, "planted": record.planted,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    terminal.print(&text(&fleet))?;
+    terminal.note(&format!("Next: pinwise fleet report {}", record.id));
+    Ok(Exit::Done)
+}
+
+fn check(args: &FleetSimulateArgs) -> anyhow::Result<()> {
+    if args.nodes > MOST_NODES {
+        bail!("--nodes {}: at most {MOST_NODES}", args.nodes);
+    }
+    if args.noise > MOST_NOISE {
+        bail!("--noise: at most {:.0}%", 100.0 * MOST_NOISE);
+    }
+    if args.faults > 1.0 {
+        bail!("--faults: at most 100%");
+    }
+    if let Some(id) = &args.id {
+        check_id(id).map_err(|reason| anyhow!("--id {reason}"))?;
+    }
+    Ok(())
+}
+
+/// Stores the fleet, and its nodes in large transactions.
+fn keep(store: &mut Store, fleet: &SimulatedFleet) -> anyhow::Result<()> {
+    let id = &fleet.record().id;
+    if !store.create(fleet.record())? {
+        bail!(
+            "the store has a record '{id}' already: choose another --id, or remove that fleet \
+             with 'pinwise prune --tag {} --yes'",
+            FleetRecord::tag(id)
+        );
+    }
+    store.keep_all(fleet.nodes())?;
+    Ok(())
+}
+
+/// What was planted, for people.
+fn text(fleet: &SimulatedFleet) -> String {
+    let record = fleet.record();
+    let mut text = format!(
+        "Stored fleet {}: {} with {FIGURES_PER_NODE} figures each.\n",
+        record.id,
+        count(record.asked, "node"),
+    );
+    for (cpu, nodes) in fleet.kinds() {
+        text.push_str(&format!("  {nodes:>7}  {cpu}\n"));
+    }
+    let mut nodes: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for planted in &record.planted {
+        nodes.entry(&planted.fault).or_default().push(&planted.node);
+    }
+    if nodes.is_empty() {
+        return text + "No fault was planted.\n";
+    }
+    text.push_str(&format!(
+        "Planted {}:\n",
+        count(record.planted.len(), "fault")
+    ));
+    for fault in Fault::ALL {
+        let Some(nodes) = nodes.get(fault.name()) else {
+            continue;
+        };
+        let mut named = nodes[..nodes.len().min(NAMED)].join(" ");
+        if nodes.len() > NAMED {
+            named.push_str(" …");
+        }
+        text.push_str(&format!(
+            "  {:>7}  {:<18} {}\n           {named}\n",
+            nodes.len(),
+            fault.name(),
+            fault.meaning(),
+        ));
+    }
+    text
+}

@@ -1,0 +1,129 @@
+//! Study files to steps: what every node will run, checked before anything is
+//! submitted.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::Parser;
+
+use super::launch::read_text;
+use crate::cli::Cli;
+use crate::cli::args::{Command, Format, SpinAction};
+use crate::machine::sim::SimulatedMachine;
+use crate::record::FleetStep;
+use crate::workload::study_file::{MOST_STEPS, StudyStep, parse};
+
+/// Options that are pinwise's own affair on a node.
+const TAKEN: [&str; 4] = ["--store", "--format", "--quiet", "--color"];
+
+/// What nodes run, and the files that are taken along.
+#[derive(Debug, Default)]
+pub(super) struct Studies {
+    pub(super) steps: Vec<FleetStep>,
+    /// Name in the folder, and content.
+    pub(super) files: Vec<(String, String)>,
+}
+
+/// Reads study files.
+pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<Studies> {
+    let mut studies = Studies::default();
+    for path in paths {
+        let shown = path.display();
+        let text = read_text(path).with_context(|| format!("{shown}"))?;
+        let steps = parse(&text).map_err(|error| anyhow::anyhow!("{shown}:{error}"))?;
+        for step in steps {
+            let place = format!("{shown}:{}", step.position);
+            if studies.steps.iter().any(|other| other.name == step.name) {
+                bail!("{place}: another file has a step '{}' already", step.name);
+            }
+            let step = checked(step, &mut studies.files).with_context(|| place.clone())?;
+            studies.steps.push(step);
+        }
+    }
+    if studies.steps.len() > MOST_STEPS {
+        bail!("STUDY: more than {MOST_STEPS} steps");
+    }
+    Ok(studies)
+}
+
+/// A step that a node can run; files of simulated machines are taken along.
+fn checked(step: StudyStep, files: &mut Vec<(String, String)>) -> anyhow::Result<FleetStep> {
+    let own = step.run.iter().take_while(|word| *word != "--");
+    for word in own {
+        let option = word.split('=').next().unwrap_or_default();
+        if TAKEN.contains(&option) || word == "-q" {
+            bail!("run: {option} is chosen by the fleet; leave it away");
+        }
+    }
+    let words = std::iter::once("pinwise").chain(step.run.iter().map(String::as_str));
+    let cli = Cli::try_parse_from(words).map_err(|error| match error.use_stderr() {
+        true => anyhow::anyhow!("run: {}", crate::cli::one_line(&error)),
+        false => anyhow::anyhow!("run: help and version are no studies"),
+    })?;
+    if cli.global.format != Format::Text || cli.global.quiet {
+        bail!("run: --format and --quiet are chosen by the fleet; leave them away");
+    }
+    makes_a_record(&cli.command)?;
+    let mut arguments = step.run;
+    if let Some(description) = cli.global.machine.strip_prefix("sim:") {
+        // A description that cannot be read is told here, once.
+        SimulatedMachine::open(description, 0).context("run: --machine")?;
+        if Path::new(description).is_file() {
+            let name = carried(description, files)?;
+            for word in &mut arguments {
+                *word = word.replace(&format!("sim:{description}"), &name);
+            }
+        }
+    } else if cli.global.machine != "local" {
+        bail!(
+            "run: --machine '{}' is neither local nor sim:…",
+            cli.global.machine
+        );
+    }
+    Ok(FleetStep {
+        name: step.name,
+        arguments,
+        timeout_s: step.timeout.map(|time| time.as_secs_f64()),
+    })
+}
+
+/// Takes a file along; how its machine is called from then on, with the
+/// folder's place still open.
+fn carried(description: &str, files: &mut Vec<(String, String)>) -> anyhow::Result<String> {
+    let text = read_text(Path::new(description)).context("run: --machine")?;
+    let known = files.iter().position(|(_, other)| *other == text);
+    let number = known.unwrap_or(files.len());
+    let name = format!("machine-{number}.toml");
+    if known.is_none() {
+        files.push((name.clone(), text));
+    }
+    Ok(format!("sim:{FOLDER}/files/{name}"))
+}
+
+/// Stands for the fleet's folder until that is known.
+pub(super) const FOLDER: &str = "{folder}";
+
+/// Only records can be gathered.
+fn makes_a_record(command: &Command) -> anyhow::Result<()> {
+    let name = match command {
+        Command::Compare(_)
+        | Command::Search(_)
+        | Command::Aa(_)
+        | Command::Bench(_)
+        | Command::Trace(_)
+        | Command::Profile(_) => return Ok(()),
+        Command::Topology(args) if args.measure => return Ok(()),
+        Command::Topology(_) => {
+            bail!("run: topology makes a record with --measure only; add it")
+        }
+        Command::Spin(args) => match &args.action {
+            SpinAction::Pause(_) | SpinAction::Replay(_) => return Ok(()),
+            _ => "this spin command",
+        },
+        Command::Kernel(_) => bail!("run: kernel makes no record; bench measures kernels"),
+        _ => "this command",
+    };
+    bail!(
+        "run: {name} makes no record that nodes could hand in (topology --measure, compare, search, aa, bench, trace, profile, spin pause and spin replay do)"
+    );
+}

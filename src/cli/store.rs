@@ -1,0 +1,127 @@
+//! `store`: what concerns stores as a whole.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, anyhow, bail};
+use serde_json::json;
+
+use super::args::{StoreAction, StoreArgs, StoreCopyArgs};
+use super::terminal::Terminal;
+use super::{Exit, parse_location, spool};
+use crate::stats::verdict::count;
+use crate::store::{Filter, Growth, Location, Store, StoreError, Stored};
+
+/// Records that are copied together, and their bytes.
+const MOST_RECORDS: usize = 250;
+const MOST_BYTES: usize = 16 << 20;
+
+pub(super) fn store(args: &StoreArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+    match &args.action {
+        StoreAction::Copy(args) => copy(args, terminal),
+    }
+}
+
+/// What a copy came to.
+#[derive(Default)]
+struct Copied {
+    copied: usize,
+    there: usize,
+    /// Ids of records that a living pinwise still writes.
+    left: Vec<String>,
+}
+
+fn copy(args: &StoreCopyArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
+    let from = named(&args.from, "FROM")?;
+    let to = named(&args.to, "TO")?;
+    if from == to {
+        bail!("FROM and TO are the same store, {from}");
+    }
+    if let Location::Sqlite(path) = &from
+        && !path.exists()
+    {
+        bail!("FROM: there is no file {}", path.display());
+    }
+    let source = open(&from, "FROM", terminal)?;
+    let mut target = open(&to, "TO", terminal)?;
+    let copied = copy_all(&source, &mut target)?;
+    for id in &copied.left {
+        terminal.warn(&format!(
+            "record {id} is left out: a running pinwise still writes it; copy again when it has ended"
+        ));
+    }
+    if terminal.is_json() {
+        terminal.print_json(&json!({
+            "from": from.to_string(), "to": to.to_string(),
+            "copied": copied.copied, "already_there": copied.there, "being_written": copied.left,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    let many = count(copied.copied, "record");
+    let there = match copied.there {
+        0 => String::new(),
+        there => format!("; {there} of {} were there already", copied.copied + there),
+    };
+    terminal.print(&format!("Copied {many}{there}.\n"))?;
+    Ok(Exit::Done)
+}
+
+/// A location, of which a wrong one is told by the name of its argument.
+fn named(text: &str, which: &str) -> anyhow::Result<Location> {
+    parse_location(text).map_err(|error| match error.downcast() {
+        Ok(StoreError::Location { text, reason }) => anyhow!("{which} '{text}': {reason}"),
+        Ok(other) => other.into(),
+        Err(error) => error,
+    })
+}
+
+fn open(location: &Location, which: &'static str, terminal: &Terminal) -> anyhow::Result<Store> {
+    let store = Store::open_at(location, &spool(location, *terminal)?).context(which)?;
+    store.with_context(|| format!("{which}: none is no store to copy"))
+}
+
+/// Copies the oldest first: what is there after an interruption is a history
+/// without gaps.
+fn copy_all(source: &Store, target: &mut Store) -> anyhow::Result<Copied> {
+    let lines = source.find(&Filter::default())?.lines;
+    let there = target.find(&Filter::default())?.lines;
+    let there: BTreeSet<String> = there.into_iter().map(|line| line.entry.id).collect();
+    let mut copied = Copied::default();
+    let mut batch: Vec<Stored> = Vec::new();
+    let mut bytes = 0;
+    for line in lines.into_iter().rev() {
+        let entry = line.entry;
+        if there.contains(&entry.id) {
+            copied.there += 1;
+            continue;
+        }
+        let is_growing = || matches!(source.growth(&entry.id), Growth::Growing(_));
+        if !entry.is_complete && is_growing() {
+            copied.left.push(entry.id);
+            continue;
+        }
+        let stored = source.load(&entry.id)?;
+        bytes += stored.body.len();
+        batch.push(stored);
+        if batch.len() >= MOST_RECORDS || bytes >= MOST_BYTES {
+            send(target, &mut batch, &mut copied)?;
+            bytes = 0;
+        }
+    }
+    send(target, &mut batch, &mut copied)?;
+    Ok(copied)
+}
+
+fn send(target: &mut Store, batch: &mut Vec<Stored>, copied: &mut Copied) -> anyhow::Result<()> {
+    let records = std::mem::take(batch);
+    let sent = records.len();
+    let adopted = target.adopt(records).with_context(|| {
+        format!(
+            "{} copied so far; the same command copies the rest",
+            count(copied.copied, "record")
+        )
+    })?;
+    copied.copied += adopted;
+    // Others may have brought some meanwhile.
+    copied.there += sent - adopted;
+    Ok(())
+}

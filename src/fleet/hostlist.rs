@@ -1,0 +1,293 @@
+//! Lists of nodes as schedulers write them: `a,b,n[1-4,7]`, `rack[1-2]n[01-16]`.
+//!
+//! The form is Slurm's (its man page of `scontrol`, `show hostnames`): a
+//! number keeps its zeros, several brackets multiply, what is named twice
+//! counts once. Nothing is asked of any scheduler here.
+
+use std::collections::BTreeSet;
+
+/// Most nodes of a list.
+pub const MOST_NODES: usize = 100_000;
+/// Longest name of a node.
+const LONGEST_NAME: usize = 200;
+/// Most digits of a number.
+const MOST_DIGITS: usize = 9;
+
+/// What is wrong with a list, in words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{list}': {reason} (write a,b,n[1-4,7])")]
+pub struct HostlistError {
+    /// The list.
+    pub list: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Is this the name of a node: of letters, digits, `-`, `_` and `.`, and no
+/// name that folders have for themselves or a fleet's records use?
+#[must_use]
+pub fn is_plain(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    // A fleet's report has the id that a node of this name would have.
+    let is_taken = matches!(name, "." | ".." | "report");
+    !name.is_empty()
+        && name.len() <= LONGEST_NAME
+        && name.chars().all(is_plain)
+        && !name.starts_with('-')
+        && !is_taken
+}
+
+/// The nodes of a list, in its order, each once.
+///
+/// # Errors
+/// [`HostlistError`] where it is no list, is empty, has more than
+/// [`MOST_NODES`], or names what cannot be a node's name.
+pub fn expand(list: &str) -> Result<Vec<String>, HostlistError> {
+    let bad = |reason: String| HostlistError {
+        list: list.to_owned(),
+        reason,
+    };
+    let mut seen = BTreeSet::new();
+    let mut nodes = Vec::new();
+    for part in parts(list).map_err(bad)? {
+        for name in names(part).map_err(bad)? {
+            if !is_plain(&name) {
+                let reason =
+                    "names of nodes have letters, digits, -, _ and . only; report is taken";
+                return Err(bad(reason.to_owned()));
+            }
+            if seen.insert(name.clone()) {
+                nodes.push(name);
+            }
+            if nodes.len() > MOST_NODES {
+                return Err(bad(format!("more than {MOST_NODES} nodes")));
+            }
+        }
+    }
+    Ok(nodes)
+}
+
+/// The same nodes as a list, numbers in brackets where they follow each other.
+#[must_use]
+pub fn compress(nodes: &[String]) -> String {
+    let mut parts: Vec<Run> = Vec::new();
+    for node in nodes {
+        let split = node.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        let (stem, digits) = node.split_at(split);
+        let number = digits.parse::<u64>().ok();
+        let number = number.filter(|_| digits.len() <= MOST_DIGITS);
+        let (stem, number) = match number {
+            Some(number) => (stem, Some(number)),
+            None => (node.as_str(), None),
+        };
+        let fits = parts.last_mut().filter(|run| run.stem == stem);
+        match (fits, number) {
+            (Some(run), Some(number)) if run.is_numbered => run.add(number, digits.len()),
+            _ => parts.push(Run::new(stem, number, digits.len())),
+        }
+    }
+    let words: Vec<String> = parts.iter().map(Run::written).collect();
+    words.join(",")
+}
+
+/// Nodes that share all but their last number.
+struct Run {
+    stem: String,
+    is_numbered: bool,
+    /// First, last, digits.
+    ranges: Vec<(u64, u64, usize)>,
+}
+
+impl Run {
+    fn new(stem: &str, number: Option<u64>, digits: usize) -> Self {
+        Self {
+            stem: stem.to_owned(),
+            is_numbered: number.is_some(),
+            ranges: number.map(|n| (n, n, digits)).into_iter().collect(),
+        }
+    }
+
+    fn add(&mut self, number: u64, digits: usize) {
+        match self.ranges.last_mut() {
+            Some((_, last, width)) if *last + 1 == number && *width == digits => *last = number,
+            _ => self.ranges.push((number, number, digits)),
+        }
+    }
+
+    fn written(&self) -> String {
+        let stem = &self.stem;
+        match self.ranges.as_slice() {
+            [] => stem.clone(),
+            [(first, last, width)] if first == last => format!("{stem}{first:0width$}"),
+            several => {
+                let words: Vec<String> = several.iter().map(range).collect();
+                format!("{stem}[{}]", words.join(","))
+            }
+        }
+    }
+}
+
+fn range(&(first, last, width): &(u64, u64, usize)) -> String {
+    if first == last {
+        return format!("{first:0width$}");
+    }
+    format!("{first:0width$}-{last:0width$}")
+}
+
+/// Pieces between commas that stand in no brackets.
+fn parts(list: &str) -> Result<Vec<&str>, String> {
+    let mut parts = Vec::new();
+    let (mut start, mut is_open) = (0, false);
+    for (at, c) in list.char_indices() {
+        match c {
+            '[' if is_open => return Err("a bracket stands within brackets".to_owned()),
+            '[' => is_open = true,
+            ']' if !is_open => return Err("a bracket closes that was not opened".to_owned()),
+            ']' => is_open = false,
+            ',' if !is_open => {
+                parts.push(&list[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    if is_open {
+        return Err("a bracket is not closed".to_owned());
+    }
+    parts.push(&list[start..]);
+    let parts: Vec<&str> = parts.into_iter().map(str::trim).collect();
+    match parts.iter().any(|part| part.is_empty()) {
+        true => Err("a name is missing".to_owned()),
+        false => Ok(parts),
+    }
+}
+
+/// The nodes of a piece: brackets multiply.
+fn names(part: &str) -> Result<Vec<String>, String> {
+    let mut found = vec![String::new()];
+    let mut rest = part;
+    while let Some((before, after)) = rest.split_once('[') {
+        let (inside, behind) = after.split_once(']').unwrap_or((after, ""));
+        let numbers = numbers(inside)?;
+        if found.len().saturating_mul(numbers.len()) > MOST_NODES {
+            return Err(format!("more than {MOST_NODES} nodes"));
+        }
+        let extended = found.iter().flat_map(|stem| {
+            let with = |number: &String| format!("{stem}{before}{number}");
+            numbers.iter().map(with).collect::<Vec<_>>()
+        });
+        found = extended.collect();
+        rest = behind;
+    }
+    for name in &mut found {
+        name.push_str(rest);
+    }
+    Ok(found)
+}
+
+/// What stands in brackets: `1-4,07`.
+fn numbers(inside: &str) -> Result<Vec<String>, String> {
+    let mut found = Vec::new();
+    for word in inside.split(',') {
+        let word = word.trim();
+        let (first, last) = word.split_once('-').unwrap_or((word, word));
+        let (low, high) = (number(first)?, number(last)?);
+        if low > high {
+            return Err(format!("{word} runs backwards"));
+        }
+        if high - low >= MOST_NODES as u64 || found.len() > MOST_NODES {
+            return Err(format!("more than {MOST_NODES} nodes"));
+        }
+        let width = first.len();
+        found.extend((low..=high).map(|number| format!("{number:0width$}")));
+    }
+    Ok(found)
+}
+
+fn number(word: &str) -> Result<u64, String> {
+    let is_number = !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
+    if !is_number || word.len() > MOST_DIGITS {
+        return Err(format!("'{word}' is no number of a node"));
+    }
+    word.parse().map_err(|_| format!("'{word}' is no number"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn lists_are_expanded() {
+        let check = |list: &str, wanted: &[&str]| assert_eq!(expand(list).unwrap(), wanted);
+        check("a", &["a"]);
+        check("a, b,a", &["a", "b"]);
+        check("n[1-3,7]", &["n1", "n2", "n3", "n7"]);
+        check("n[08-11].x", &["n08.x", "n09.x", "n10.x", "n11.x"]);
+        check("r[1-2]n[1-2]", &["r1n1", "r1n2", "r2n1", "r2n2"]);
+    }
+
+    #[test]
+    fn what_is_no_list_is_refused() {
+        for bad in [
+            "",
+            ",",
+            "a,",
+            "n[",
+            "n]",
+            "n[1",
+            "n[[1]]",
+            "n[2-1]",
+            "n[x]",
+            "n[]",
+            "n[1-]",
+            "a b",
+            "../x",
+            ".",
+            "..",
+            "a/b",
+            "-n",
+            "report",
+            "n[1-99999999]",
+            "r[1-999]n[1-999]",
+            "n\u{1b}",
+            "n[1234567890]",
+        ] {
+            let error = expand(bad).unwrap_err().to_string();
+            assert!(error.contains("(write a,b,n[1-4,7])"), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn lists_are_compressed() {
+        let check = |nodes: &[&str], wanted: &str| {
+            let nodes: Vec<String> = nodes.iter().map(|n| (*n).to_owned()).collect();
+            assert_eq!(compress(&nodes), wanted);
+        };
+        check(&[], "");
+        check(&["a"], "a");
+        check(&["n1", "n2", "n3", "n5", "b"], "n[1-3,5],b");
+        check(&["n08", "n09", "n10", "n011"], "n[08-10,011]");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "[a-c0-9\\[\\],. -]{0,24}") {
+            if let Ok(nodes) = expand(&text) {
+                prop_assert!(!nodes.is_empty());
+                prop_assert!(nodes.iter().all(|node| is_plain(node)));
+            }
+        }
+
+        #[test]
+        fn compressed_lists_are_the_same(nodes in proptest::collection::vec("[ab]{1,2}[0-9]{0,4}", 1..20)) {
+            let mut once: Vec<String> = Vec::new();
+            for node in nodes {
+                if !once.contains(&node) {
+                    once.push(node);
+                }
+            }
+            prop_assert_eq!(expand(&compress(&once)).unwrap(), once);
+        }
+    }
+}

@@ -1,0 +1,459 @@
+//! What one node has written: attempts, records, failures; and all of that as
+//! the node's record.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use super::folder::{FolderError, How, json, names, put, read, read_json};
+use super::record_id;
+use crate::record::{
+    FLEET_NODE_SCHEMA, FleetNode, FleetRecord, HostRecord, NodeFigure, NodeStep, Outline,
+    StepState, id_of,
+};
+
+/// Attempts of one node; more are a mistake somewhere.
+const MOST_ATTEMPTS: u32 = 10_000;
+
+/// An attempt that has begun.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Begun {
+    /// From 1.
+    pub attempt: u32,
+    /// The job, in the scheduler's words.
+    pub job: Option<String>,
+    /// When, RFC 3339, by the node's clock.
+    pub started: String,
+    /// The process.
+    pub process: u32,
+    /// The machine.
+    pub host: Option<HostRecord>,
+    /// What it is set to.
+    pub settings: BTreeMap<String, String>,
+    /// How far its clock was ahead of the shared folder's, seconds.
+    pub clock_ahead_s: Option<f64>,
+}
+
+/// An attempt that has ended by itself, rather than with its node.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ended {
+    /// When, RFC 3339, by the node's clock.
+    pub ended: String,
+    /// Why it ended early.
+    pub why: Option<String>,
+}
+
+/// A step that ended without a record that counts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Failure {
+    /// The attempt.
+    pub attempt: u32,
+    /// When it ended, RFC 3339.
+    pub ended: String,
+    /// Why, in one line.
+    pub why: String,
+    /// How long it took, seconds.
+    pub elapsed_s: f64,
+    /// The last lines that it told.
+    pub stderr: Vec<String>,
+}
+
+/// What goes with a record.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Done {
+    attempt: u32,
+    ended: String,
+    elapsed_s: f64,
+}
+
+/// A node's folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeFolder {
+    path: PathBuf,
+    name: String,
+}
+
+/// All that a node's folder tells.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeTale {
+    /// The node's record.
+    pub record: FleetNode,
+    /// Names of steps that have their record.
+    pub done: Vec<String>,
+    /// The newest attempt.
+    pub newest: Option<Begun>,
+    /// Whether and how the newest attempt ended by itself.
+    pub ended: Option<Ended>,
+    /// Files that cannot be used, each with the reason.
+    pub unusable: Vec<String>,
+}
+
+impl NodeFolder {
+    pub(super) fn new(path: PathBuf, name: &str) -> Self {
+        Self {
+            path,
+            name: name.to_owned(),
+        }
+    }
+
+    /// The node.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where a step's output goes while it runs.
+    #[must_use]
+    pub fn output_stem(&self, step: &str, attempt: u32) -> PathBuf {
+        self.path.join(format!(".{step}.{attempt}"))
+    }
+
+    /// Claims the next attempt. Two that come at the same moment get two.
+    ///
+    /// # Errors
+    /// [`FolderError`] where nothing can be written.
+    pub fn claim(&self, begun: Begun) -> Result<Begun, FolderError> {
+        let mut begun = Begun {
+            clock_ahead_s: self.clock_ahead_s(),
+            ..begun
+        };
+        let newest = self.attempts()?.last().map_or(0, |&(attempt, _)| attempt);
+        for attempt in newest + 1..=MOST_ATTEMPTS {
+            begun.attempt = attempt;
+            let path = self.path.join(format!("begun-{attempt}.json"));
+            if put(&path, &json(&begun), How::First, 0o644)? {
+                return Ok(begun);
+            }
+        }
+        Err(FolderError::damaged(&self.path, "too many attempts"))
+    }
+
+    /// How far this host's clock is ahead of the one by which the folder's
+    /// files get their times.
+    fn clock_ahead_s(&self) -> Option<f64> {
+        let path = self.path.join(format!(".clock.{}", std::process::id()));
+        let written = put(&path, b"", How::Replace, 0o644).ok()?;
+        let told = written.then(|| std::fs::metadata(&path).ok()?.modified().ok())?;
+        super::folder::remove(&path);
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the node's clock is held against the folder's"
+        )]
+        let own = SystemTime::now();
+        let ahead = own
+            .duration_since(told?)
+            .map_or_else(|e| -e.duration().as_secs_f64(), |d| d.as_secs_f64());
+        Some((ahead * 1e3).round() / 1e3)
+    }
+
+    /// Writes that an attempt ended.
+    ///
+    /// # Errors
+    /// [`FolderError`] where it cannot be written.
+    pub fn end(&self, attempt: u32, ended: &Ended) -> Result<(), FolderError> {
+        let path = self.path.join(format!("ended-{attempt}.json"));
+        put(&path, &json(ended), How::Replace, 0o644).map(|_| ())
+    }
+
+    /// Puts the record of a step; false where there was one, which stays.
+    ///
+    /// # Errors
+    /// [`FolderError`] where it cannot be written.
+    pub fn put_record(
+        &self,
+        step: &str,
+        body: &str,
+        attempt: u32,
+        ended: &str,
+        elapsed_s: f64,
+    ) -> Result<bool, FolderError> {
+        let is_first = put(&self.record_path(step), body.as_bytes(), How::First, 0o644)?;
+        if is_first {
+            let done = Done {
+                attempt,
+                ended: ended.to_owned(),
+                elapsed_s,
+            };
+            let path = self.path.join(format!("{step}.done.json"));
+            put(&path, &json(&done), How::Replace, 0o644)?;
+        }
+        Ok(is_first)
+    }
+
+    /// Writes that a step failed.
+    ///
+    /// # Errors
+    /// [`FolderError`] where it cannot be written.
+    pub fn put_failure(&self, step: &str, failure: &Failure) -> Result<(), FolderError> {
+        let name = format!("{step}.failed-{}.json", failure.attempt);
+        put(&self.path.join(name), &json(failure), How::Replace, 0o644).map(|_| ())
+    }
+
+    /// Writes the node's record anew.
+    ///
+    /// # Errors
+    /// [`FolderError`] where it cannot be written.
+    pub fn put_node(&self, record: &FleetNode) -> Result<(), FolderError> {
+        let path = self.path.join("node.json");
+        put(&path, &json(record), How::Replace, 0o644).map(|_| ())
+    }
+
+    /// The record of a step; `None` where there is none.
+    ///
+    /// # Errors
+    /// [`FolderError`] where there is one that is damaged, newer, or of
+    /// another fleet, node or step.
+    pub fn record(&self, fleet: &str, step: &str) -> Result<Option<String>, FolderError> {
+        let path = self.record_path(step);
+        let text = match read(&path) {
+            Err(error) => return none_or(error),
+            Ok(text) => text,
+        };
+        crate::record::check(&text).map_err(|error| FolderError::damaged(&path, error))?;
+        let id = id_of(&text);
+        let wanted = record_id(fleet, &self.name, step);
+        if id.as_deref() != Some(&wanted) {
+            let id = id.unwrap_or_default();
+            let reason = format!("it is record '{id}', not '{wanted}' of this fleet and node");
+            return Err(FolderError::damaged(&path, reason));
+        }
+        Ok(Some(text))
+    }
+
+    fn record_path(&self, step: &str) -> PathBuf {
+        self.path.join(format!("{step}.json"))
+    }
+
+    /// Numbers of attempts and whether each ended by itself, ascending.
+    ///
+    /// # Errors
+    /// [`FolderError`] where the folder cannot be listed.
+    fn attempts(&self) -> Result<Vec<(u32, bool)>, FolderError> {
+        let names = names(&self.path)?;
+        let number = |name: &str, prefix: &str| {
+            let digits = name.strip_prefix(prefix)?.strip_suffix(".json")?;
+            digits.parse::<u32>().ok().filter(|n| *n <= MOST_ATTEMPTS)
+        };
+        let has_ended = |n: u32| names.contains(&format!("ended-{n}.json"));
+        let begun = names.iter().filter_map(|name| number(name, "begun-"));
+        let mut found: Vec<(u32, bool)> = begun.map(|n| (n, has_ended(n))).collect();
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// All that the folder tells. Files that cannot be used are told, too.
+    ///
+    /// # Errors
+    /// [`FolderError`] where the folder cannot be listed.
+    pub fn tale(&self, fleet: &FleetRecord) -> Result<NodeTale, FolderError> {
+        self.tale_beyond(fleet, &mut BTreeMap::new())
+    }
+
+    /// The same without reading records again whose figures are known; those
+    /// that are new are added.
+    ///
+    /// # Errors
+    /// As [`NodeFolder::tale`].
+    pub fn tale_beyond(
+        &self,
+        fleet: &FleetRecord,
+        known: &mut BTreeMap<String, Vec<NodeFigure>>,
+    ) -> Result<NodeTale, FolderError> {
+        let mut unusable = Vec::new();
+        let attempts = self.attempts()?;
+        let begun = self.begun(&attempts, &mut unusable);
+        let mut done = Vec::new();
+        let mut steps = Vec::new();
+        let mut figures = Vec::new();
+        let mut last_end = None;
+        for step in &fleet.steps {
+            let name = &step.name;
+            self.learn(&fleet.id, name, known, &mut unusable);
+            let found = known.get(name);
+            let (step, end) = self.step(&fleet.id, name, found.is_some(), &attempts, &mut unusable);
+            last_end = last_end.max(end);
+            steps.push(step);
+            if let Some(found) = found {
+                figures.extend(found.iter().cloned());
+                done.push(name.clone());
+            }
+        }
+        let is_whole = steps.iter().all(|step| step.state == StepState::Done);
+        let newest = begun.last().cloned();
+        let told = begun.iter().rev().find(|b| b.host.is_some());
+        let mut tags = fleet.tags.clone();
+        tags.push(FleetRecord::tag(&fleet.id));
+        tags.sort_unstable();
+        tags.dedup();
+        let record = FleetNode {
+            schema: FLEET_NODE_SCHEMA.to_owned(),
+            id: FleetNode::id_of(&fleet.id, &self.name),
+            fleet: fleet.id.clone(),
+            node: self.name.clone(),
+            started: begun
+                .first()
+                .map_or_else(|| fleet.started.clone(), |b| b.started.clone()),
+            ended: last_end.filter(|_| is_whole),
+            attempts: u32::try_from(attempts.len()).unwrap_or(u32::MAX),
+            host: told.and_then(|b| b.host.clone()),
+            settings: told.map(|b| b.settings.clone()).unwrap_or_default(),
+            steps,
+            figures,
+            clock_ahead_s: newest.as_ref().and_then(|b| b.clock_ahead_s),
+            tags,
+        };
+        let ended = self.ended(newest.as_ref(), &mut unusable);
+        Ok(NodeTale {
+            record,
+            done,
+            newest,
+            ended,
+            unusable,
+        })
+    }
+
+    /// Reads the figures of a step's record, unless they are known.
+    fn learn(
+        &self,
+        fleet: &str,
+        step: &str,
+        known: &mut BTreeMap<String, Vec<NodeFigure>>,
+        unusable: &mut Vec<String>,
+    ) {
+        if known.contains_key(step) {
+            return;
+        }
+        match self.record(fleet, step) {
+            Ok(Some(body)) => {
+                known.insert(step.to_owned(), figures_of(step, &body));
+            }
+            Ok(None) => {}
+            Err(error) => unusable.push(error.to_string()),
+        }
+    }
+
+    fn begun(&self, attempts: &[(u32, bool)], unusable: &mut Vec<String>) -> Vec<Begun> {
+        let mut found = Vec::new();
+        for (attempt, _) in attempts {
+            let path = self.path.join(format!("begun-{attempt}.json"));
+            match read_json::<Begun>(&path) {
+                Ok(begun) => found.push(Begun {
+                    attempt: *attempt,
+                    ..begun
+                }),
+                Err(error) => unusable.push(error.to_string()),
+            }
+        }
+        found
+    }
+
+    fn ended(&self, newest: Option<&Begun>, unusable: &mut Vec<String>) -> Option<Ended> {
+        let path = self.path.join(format!("ended-{}.json", newest?.attempt));
+        told(read_json(&path), unusable)
+    }
+
+    /// A step, and when it ended.
+    fn step(
+        &self,
+        fleet: &str,
+        step: &str,
+        is_done: bool,
+        attempts: &[(u32, bool)],
+        unusable: &mut Vec<String>,
+    ) -> (NodeStep, Option<String>) {
+        let newest = attempts.last().map_or(0, |&(attempt, _)| attempt);
+        let base = NodeStep {
+            name: step.to_owned(),
+            state: StepState::Missing,
+            record: None,
+            attempt: newest,
+            why: None,
+            elapsed_s: None,
+        };
+        if is_done {
+            let path = self.path.join(format!("{step}.done.json"));
+            let done: Option<Done> = told(read_json(&path), unusable);
+            let found = NodeStep {
+                state: StepState::Done,
+                record: Some(record_id(fleet, &self.name, step)),
+                attempt: done.as_ref().map_or(newest, |done| done.attempt),
+                elapsed_s: done.as_ref().map(|done| done.elapsed_s),
+                ..base
+            };
+            return (found, done.map(|done| done.ended));
+        }
+        let failure = attempts.iter().rev().find_map(|(attempt, _)| {
+            let path = self.path.join(format!("{step}.failed-{attempt}.json"));
+            told::<Failure>(read_json(&path), unusable).map(|failure| (*attempt, failure))
+        });
+        match failure {
+            None => (base, None),
+            Some((attempt, failure)) => (
+                NodeStep {
+                    state: StepState::Failed,
+                    attempt,
+                    why: Some(failure.why),
+                    elapsed_s: Some(failure.elapsed_s),
+                    ..base
+                },
+                None,
+            ),
+        }
+    }
+}
+
+/// What could be read; what is there and could not be is told.
+fn told<T>(read: Result<T, FolderError>, unusable: &mut Vec<String>) -> Option<T> {
+    match read {
+        Ok(value) => Some(value),
+        Err(error) => {
+            if let Err(error) = none_or::<T>(error) {
+                unusable.push(error.to_string());
+            }
+            None
+        }
+    }
+}
+
+fn none_or<T>(error: FolderError) -> Result<Option<T>, FolderError> {
+    match error {
+        FolderError::File { reason, .. } if reason.kind() == io::ErrorKind::NotFound => Ok(None),
+        other => Err(other),
+    }
+}
+
+fn figures_of(step: &str, body: &str) -> Vec<NodeFigure> {
+    let figures = Outline::of(body).figures.into_iter();
+    figures
+        .map(|figure| NodeFigure {
+            step: step.to_owned(),
+            name: figure.name,
+            unit: figure.unit,
+            value: figure.value,
+            low: figure.low,
+            high: figure.high,
+        })
+        .collect()
+}
+
+/// Removes what a step's output was written to.
+pub(super) fn clear_output(stem: &Path) {
+    for ending in ["stdout", "stderr"] {
+        super::folder::remove(&output_file(stem, ending));
+    }
+}
+
+/// A file of a step's output.
+pub(super) fn output_file(stem: &Path, ending: &str) -> PathBuf {
+    let mut name = stem.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    PathBuf::from(name)
+}

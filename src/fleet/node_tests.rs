@@ -1,0 +1,157 @@
+use std::path::Path;
+
+use super::super::fixture::fleet;
+use super::super::submission::Submission;
+use super::*;
+
+/// Does what a list says, step after step.
+struct Script {
+    ends: Vec<(StepEnd, &'static str)>,
+    ran: Vec<String>,
+    delivered: Vec<usize>,
+}
+
+impl Script {
+    fn new(ends: &[(StepEnd, &'static str)]) -> Self {
+        Self {
+            ends: ends.to_vec(),
+            ran: Vec::new(),
+            delivered: Vec::new(),
+        }
+    }
+}
+
+impl Runner for Script {
+    fn run(&mut self, step: &FleetStep, stem: &Path) -> (StepEnd, Duration) {
+        let (end, out) = self.ends.remove(0);
+        std::fs::write(output_file(stem, "stdout"), out).unwrap();
+        std::fs::write(output_file(stem, "stderr"), "one\nerror: two\n\n").unwrap();
+        self.ran.push(step.name.clone());
+        (end, Duration::from_millis(1500))
+    }
+
+    fn now(&self) -> String {
+        "2026-01-01T00:00:01Z".to_owned()
+    }
+
+    fn deliver(&mut self, _place: &NodeFolder, tale: &NodeTale) {
+        self.delivered.push(tale.done.len());
+    }
+
+    fn tell(&mut self, _sentence: &str) {}
+}
+
+const GOOD: &str = r#"{"schema":"pinwise.comparison/1","id":"x","tags":["own"]}"#;
+
+fn site() -> (tempfile::TempDir, FleetFolder, FleetRecord) {
+    let place = tempfile::tempdir().unwrap();
+    let record = fleet(&["n1"]);
+    let program = place.path().join("program");
+    std::fs::write(&program, "").unwrap();
+    let path = place.path().join("f");
+    let folder = FleetFolder::create(&path, &record, &Submission::default(), &program).unwrap();
+    (place, folder, record)
+}
+
+fn attempt(folder: &FleetFolder, record: &FleetRecord, script: &mut Script) -> Outcome {
+    run(folder, record, "n1", Begun::default(), script).unwrap()
+}
+
+fn tale(folder: &FleetFolder, record: &FleetRecord) -> NodeTale {
+    folder.nodes().unwrap().0[0].tale(record).unwrap()
+}
+
+#[test]
+fn steps_that_lack_a_record_are_run_and_no_others() {
+    let (_place, folder, record) = site();
+    let mut script = Script::new(&[(StepEnd::Status(2), ""), (StepEnd::Status(3), GOOD)]);
+    assert_eq!(attempt(&folder, &record, &mut script), Outcome::Lacking);
+    assert_eq!(script.ran, ["a", "b"]);
+    assert_eq!(script.delivered, [0, 0, 1]);
+    let found = tale(&folder, &record);
+    assert_eq!(
+        found.record.steps[0].why.as_deref(),
+        Some("two (exit status 2)")
+    );
+    assert_eq!(found.record.steps[1].record.as_deref(), Some("f.n1~b"));
+    assert_eq!(found.record.steps[1].elapsed_s, Some(1.5));
+    let mut script = Script::new(&[(StepEnd::Status(0), GOOD)]);
+    assert_eq!(attempt(&folder, &record, &mut script), Outcome::Whole);
+    assert_eq!(script.ran, ["a"]);
+    let found = tale(&folder, &record);
+    assert_eq!((found.record.attempts, found.unusable.len()), (2, 0));
+    assert_eq!(found.record.ended.as_deref(), Some("2026-01-01T00:00:01Z"));
+    let place = folder.make_node("n1").unwrap();
+    let body = place.record("f", "a").unwrap().unwrap();
+    assert_eq!(Outline::of(&body).tags, ["fleet:f", "own", "t"]);
+    let mut script = Script::new(&[]);
+    assert_eq!(attempt(&folder, &record, &mut script), Outcome::Whole);
+}
+
+#[test]
+fn what_is_printed_must_be_a_record() {
+    for bad in [
+        "",
+        "{",
+        "{}",
+        r#"{"schema":"pinwise.comparison/1"}"#,
+        r#"{"schema":"pinwise.comparison/9","id":"x"}"#,
+    ] {
+        let (_place, folder, record) = site();
+        let mut script = Script::new(&[(StepEnd::Status(0), bad), (StepEnd::Status(0), GOOD)]);
+        assert_eq!(
+            attempt(&folder, &record, &mut script),
+            Outcome::Lacking,
+            "{bad}"
+        );
+        let why = tale(&folder, &record).record.steps[0].why.clone().unwrap();
+        assert!(why.contains("what it printed"), "{bad}: {why}");
+    }
+}
+
+#[test]
+fn an_interruption_ends_the_attempt() {
+    let (_place, folder, record) = site();
+    let interrupted = StepEnd::Interrupted("a signal".to_owned());
+    let mut script = Script::new(&[(interrupted, GOOD)]);
+    assert_eq!(attempt(&folder, &record, &mut script), Outcome::Interrupted);
+    assert_eq!(script.ran, ["a"]);
+    let found = tale(&folder, &record);
+    assert_eq!(found.ended.unwrap().why.as_deref(), Some("a signal"));
+    assert!(found.done.is_empty());
+}
+
+#[test]
+fn the_first_record_of_a_step_counts() {
+    let (_place, folder, record) = site();
+    let place = folder.make_node("n1").unwrap();
+    let body = |text: &str| with_id(text, "f.n1~a").unwrap();
+    let first = body(GOOD);
+    assert!(place.put_record("a", &first, 1, "t", 1.0).unwrap());
+    assert!(
+        !place
+            .put_record("a", &body("{\"schema\":\"pinwise.bench/1\"}"), 2, "t", 2.0)
+            .unwrap()
+    );
+    assert_eq!(place.record("f", "a").unwrap(), Some(first));
+    let found = place.tale(&record).unwrap();
+    assert_eq!((found.record.steps[0].attempt, found.done.len()), (1, 1));
+    let hidden = std::fs::read_dir(folder.path().join("nodes/n1"))
+        .unwrap()
+        .flatten();
+    let hidden = hidden.filter(|e| e.file_name().to_string_lossy().starts_with('.'));
+    assert_eq!(hidden.count(), 0, "what was written beside is gone");
+}
+
+#[test]
+fn attempts_that_begin_at_once_get_numbers_of_their_own() {
+    let (_place, folder, _) = site();
+    let place = folder.make_node("n1").unwrap();
+    let numbers: Vec<u32> = std::thread::scope(|scope| {
+        let claim = || place.claim(Begun::default()).unwrap().attempt;
+        let all: Vec<_> = (0..8).map(|_| scope.spawn(claim)).collect();
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    let once: std::collections::BTreeSet<u32> = numbers.iter().copied().collect();
+    assert_eq!(once, (1..=8).collect(), "{numbers:?}");
+}

@@ -1,0 +1,55 @@
+//! How a fleet was asked for, so that it can be resumed as it was submitted.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::launcher::Wanted;
+
+/// How a fleet was asked for. It stands in the fleet's folder, readable by its
+/// owner only.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Submission {
+    /// Nodes asked for.
+    pub count: Option<usize>,
+    /// Nodes by name, as the user wrote them.
+    pub list: Option<String>,
+    /// The partition.
+    pub partition: Option<String>,
+    /// Features.
+    pub constraint: Option<String>,
+    /// One array job.
+    pub array: bool,
+    /// Time limit, seconds.
+    pub time_s: Option<u64>,
+    /// The account.
+    pub account: Option<String>,
+    /// The launcher's name, or the file of its template.
+    pub launcher: String,
+    /// The text of the template that lay in a file.
+    pub template: Option<String>,
+    /// The store that nodes deliver to.
+    pub store: Option<String>,
+    /// The folder from which it was submitted, where steps find relative paths
+    /// of a launcher that starts nodes there.
+    pub from: Option<PathBuf>,
+}
+
+impl Submission {
+    /// As launchers want it.
+    #[must_use]
+    pub fn wanted(&self) -> Wanted {
+        Wanted {
+            count: self.count,
+            list: self.list.clone(),
+            exclude: Vec::new(),
+            partition: self.partition.clone(),
+            constraint: self.constraint.clone(),
+            is_array: self.array,
+            time: self.time_s.map(Duration::from_secs),
+            account: self.account.clone(),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Placeholders and what is put in for them.
+
+/// Names of placeholders, and what they stand for.
+pub const PLACEHOLDERS: [(&str, &str); 15] = [
+    ("node", "the node"),
+    ("fleet", "the fleet's id"),
+    ("name", "a name for the job"),
+    (
+        "label",
+        "a name for the job on this node, of lower-case letters, digits and -",
+    ),
+    ("folder", "the fleet's folder"),
+    ("program", "the executable in it"),
+    ("command", "what the node runs, as one command line"),
+    ("argv", "the same as a list of words"),
+    ("log", "the file for what it prints"),
+    ("script", "the file of [submit] script"),
+    ("job", "the job's id (in [status] and [cancel])"),
+    ("time", "--time as HH:MM:SS"),
+    ("seconds", "--time in seconds"),
+    ("partition", "--partition"),
+    ("constraint", "--constraint"),
+];
+
+/// The one beside them; a line in which a wish that was not given stands is
+/// left out.
+pub(super) const ACCOUNT: &str = "account";
+
+/// How values are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quoting {
+    /// As words of a shell.
+    Shell,
+    /// As JSON, which YAML reads, too.
+    Json,
+}
+
+/// What placeholders stand for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Values {
+    pub(super) node: String,
+    pub(super) fleet: String,
+    pub(super) name: String,
+    pub(super) label: String,
+    pub(super) folder: String,
+    pub(super) program: String,
+    pub(super) argv: Vec<String>,
+    pub(super) log: String,
+    pub(super) script: Option<String>,
+    pub(super) job: Option<String>,
+    pub(super) time: Option<String>,
+    pub(super) seconds: Option<String>,
+    pub(super) partition: Option<String>,
+    pub(super) constraint: Option<String>,
+    pub(super) account: Option<String>,
+}
+
+impl Values {
+    /// As it is written; `None` where there is none.
+    fn written(&self, name: &str, quoting: Quoting) -> Option<String> {
+        let text = match name {
+            "argv" | "command" => return Some(self.command(name, quoting)),
+            "node" => Some(&self.node),
+            "fleet" => Some(&self.fleet),
+            "name" => Some(&self.name),
+            "label" => Some(&self.label),
+            "folder" => Some(&self.folder),
+            "program" => Some(&self.program),
+            "log" => Some(&self.log),
+            "script" => self.script.as_ref(),
+            "job" => self.job.as_ref(),
+            "time" => self.time.as_ref(),
+            "seconds" => self.seconds.as_ref(),
+            "partition" => self.partition.as_ref(),
+            "constraint" => self.constraint.as_ref(),
+            "account" => self.account.as_ref(),
+            _ => None,
+        };
+        text.map(|text| match quoting {
+            Quoting::Shell => shell_words::quote(text).into_owned(),
+            Quoting::Json => serde_json::Value::from(text.as_str()).to_string(),
+        })
+    }
+
+    fn command(&self, name: &str, quoting: Quoting) -> String {
+        let line = shell_words::join(&self.argv);
+        match (name, quoting) {
+            (_, Quoting::Shell) => line,
+            ("argv", Quoting::Json) => serde_json::Value::from(self.argv.clone()).to_string(),
+            (_, Quoting::Json) => serde_json::Value::from(line).to_string(),
+        }
+    }
+}
+
+/// A piece of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Piece<'a> {
+    Text(&'a str),
+    /// Without its braces.
+    Placeholder(&'a str),
+}
+
+/// Takes a line apart: `{word}` is a placeholder, `{{word}}` is the text
+/// `{word}`, and other braces are text.
+pub(super) fn pieces(line: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut rest = line;
+    while let Some(at) = rest.find('{') {
+        let (before, from) = rest.split_at(at);
+        pieces.push(Piece::Text(before));
+        let (length, piece) = brace(from);
+        pieces.push(piece);
+        rest = &from[length..];
+    }
+    pieces.push(Piece::Text(rest));
+    pieces
+}
+
+/// What begins with a brace, and how long it is.
+fn brace(from: &str) -> (usize, Piece<'_>) {
+    let is_escaped = from.starts_with("{{");
+    let start = 1 + usize::from(is_escaped);
+    let word = &from[start..];
+    let length = word
+        .find(|c: char| !c.is_ascii_lowercase())
+        .unwrap_or(word.len());
+    let (name, behind) = word.split_at(length);
+    if name.is_empty() {
+        return (1, Piece::Text(&from[..1]));
+    }
+    if is_escaped && behind.starts_with("}}") {
+        return (length + 4, Piece::Text(&from[1..length + 3]));
+    }
+    if !is_escaped && behind.starts_with('}') {
+        return (length + 2, Piece::Placeholder(name));
+    }
+    (1, Piece::Text(&from[..1]))
+}
+
+/// A text with its placeholders filled in. Lines with one that has no value
+/// are left out.
+pub(super) fn fill(text: &str, values: &Values, quoting: Quoting) -> String {
+    let lines = text.split_inclusive('\n').filter_map(|line| {
+        let words = pieces(line).into_iter().map(|piece| match piece {
+            Piece::Text(text) => Some(text.to_owned()),
+            Piece::Placeholder(name) => values.written(name, quoting),
+        });
+        words.collect::<Option<String>>()
+    });
+    lines.collect()
+}

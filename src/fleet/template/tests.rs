@@ -1,0 +1,221 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn task(folder: &str) -> Task {
+    Task {
+        fleet: "f1".to_owned(),
+        folder: PathBuf::from(folder),
+    }
+}
+
+fn chosen(nodes: &[&str]) -> Choice {
+    Choice {
+        nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
+        count: nodes.len(),
+        left_out: Vec::new(),
+    }
+}
+
+fn template(name: &str) -> Template {
+    Template::parse(built_in(name).unwrap()).unwrap()
+}
+
+#[test]
+fn built_in_templates_say_what_they_run() {
+    let wanted = Wanted {
+        time: Some(Duration::from_secs(5400)),
+        ..Wanted::default()
+    };
+    let folder = "/shared/it's here";
+    for (name, text) in BUILT_IN {
+        let template = Template::parse(text).unwrap();
+        assert_eq!(template.name(), name);
+        let plan = template
+            .plan(&task(folder), &wanted, &chosen(&["n1"]))
+            .unwrap();
+        insta::assert_snapshot!(format!("template_{name}"), plan);
+    }
+}
+
+#[test]
+fn wishes_that_were_not_uttered_leave_no_line() {
+    let plan = |wanted: &Wanted| {
+        let plan = template("pbs").plan(&task("/f"), wanted, &chosen(&["n1"]));
+        plan.unwrap()
+    };
+    let without = plan(&Wanted::default());
+    assert!(
+        !without.contains("walltime") && !without.contains("#PBS -q"),
+        "{without}"
+    );
+    let with = plan(&Wanted {
+        partition: Some("a b".to_owned()),
+        ..Wanted::default()
+    });
+    assert!(with.contains("#PBS -q 'a b'\n"), "{with}");
+}
+
+#[test]
+fn mistakes_are_told_with_their_place() {
+    let check = |text: &str, place: &str, words: &str| {
+        let error = Template::parse(text).unwrap_err().to_string();
+        assert!(error.starts_with(place) && error.contains(words), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    };
+    let with = |line: &str| format!("name = \"x\"\n[submit]\ncommand = \"a\"\njob = '(a)'\n{line}");
+    assert!(Template::parse(&with("")).is_ok());
+    check("", "1:1", "name");
+    check("name = \"a b\"\n[submit]\nscript = \"a\"", "1:8", "letters");
+    check(
+        "name = \"x\"\n[submit]",
+        "2:1",
+        "neither command nor script",
+    );
+    check(
+        "name = \"x\"\n[submit]\ncommand = \"a\"",
+        "3:11",
+        "job is missing",
+    );
+    check(
+        "name = \"x\"\n[submit]\ncommand = \"a\"\njob = 'a'",
+        "4:7",
+        "no group",
+    );
+    check(
+        "name = \"x\"\n[submit]\ncommand = \"a\"\njob = '('",
+        "4:7",
+        "no regular expression",
+    );
+    check(
+        "name = \"x\"\n[submit]\ncommand = \"go {nodes}\"\njob = '(a)'",
+        "3:15",
+        "{nodes}",
+    );
+    check(
+        "name = \"x\"\n[submit]\ncommand = \"go {job}\"\njob = '(a)'",
+        "3:15",
+        "no value here",
+    );
+    check(&with("quote = \"sh\""), "5:9", "shell or json");
+    check(&with("ending = \"/x\""), "5:10", "ending");
+    check(&with("retry = 3"), "5:1", "retry");
+    check(&with("[limits]\nparallel = 0"), "6:12", "1 to 256");
+    check(
+        &with("[status]\ncommand = \"a\"\nstates = [{ pattern = 'a', stage = \"gone\" }]"),
+        "7:",
+        "stage",
+    );
+    check(&with("[nodes]\nprefix = \"../\""), "6:10", "letters");
+}
+
+#[test]
+fn what_a_template_has_no_use_for_is_refused() {
+    let refused = |template: &Template, wanted: Wanted, words: &str| {
+        let error = template.choose(&wanted).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    };
+    let list = Some("n1".to_owned());
+    let ssh = template("ssh");
+    refused(&ssh, Wanted::default(), "--nodelist");
+    refused(
+        &ssh,
+        Wanted {
+            count: Some(3),
+            ..Wanted::default()
+        },
+        "--nodes: ",
+    );
+    let partition = Some("p".to_owned());
+    refused(
+        &ssh,
+        Wanted {
+            list: list.clone(),
+            partition,
+            ..Wanted::default()
+        },
+        "--partition",
+    );
+    refused(
+        &ssh,
+        Wanted {
+            list: Some("n[".to_owned()),
+            ..Wanted::default()
+        },
+        "--nodelist 'n['",
+    );
+    let count = Some(2);
+    let local = template("local")
+        .choose(&Wanted {
+            count,
+            ..Wanted::default()
+        })
+        .unwrap();
+    assert_eq!(local.nodes, ["local-1", "local-2"]);
+}
+
+#[test]
+fn names_for_kubernetes_are_labels_and_differ() {
+    assert_eq!(dns_label("pinwise-f1-n1"), "pinwise-f1-n1");
+    let names = [
+        "pinwise-F1-n1",
+        "pinwise-f1_n1",
+        "pinwise-f1.n1",
+        "pinwise-f1-n1-",
+    ];
+    let long = "n".repeat(80);
+    let labels: std::collections::BTreeSet<String> = names
+        .iter()
+        .copied()
+        .chain([long.as_str()])
+        .map(dns_label)
+        .collect();
+    assert_eq!(labels.len(), 5);
+    let is_label = |label: &String| {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        label.len() <= 63 && label.chars().all(plain) && !label.ends_with('-')
+    };
+    assert!(labels.iter().all(is_label), "{labels:?}");
+}
+
+#[test]
+fn jobs_are_told_as_they_come_and_refusals_end_it() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("nodes")).unwrap();
+    let text = "name = \"x\"\n[submit]\ncommand = \"test {node} != n3 || { echo no >&2; exit 1; }; echo job {node}\"\njob = '^job (.*)$'";
+    let template = Template::parse(text).unwrap();
+    let task = task(&folder.path().display().to_string());
+    let mut jobs = Vec::new();
+    let choice = chosen(&["n1", "n2", "n3", "n4"]);
+    let mut told = |job: FleetJob| jobs.push(job.id);
+    let submitted = template.submit(&task, &Wanted::default(), &choice, "now", &mut told);
+    assert_eq!(submitted.unwrap_err().to_string(), "x: no");
+    assert_eq!(jobs, ["n1", "n2"]);
+}
+
+proptest! {
+    /// Whatever a folder is called, it is one word of the shell, and a text of
+    /// YAML.
+    #[test]
+    fn values_stay_one_word(folder in "/[ -.0-~é]{1,20}") {
+        let plan = |name: &str| {
+            template(name).plan(&task(&folder), &Wanted::default(), &chosen(&["n1"])).unwrap()
+        };
+        let words = shell_words::split(&plan("local")).unwrap();
+        prop_assert_eq!(&words[1], &format!("{folder}/pinwise"));
+        prop_assert_eq!(&words[4], &folder);
+        let manifest = plan("kubernetes");
+        let line = manifest.lines().find_map(|l| l.trim().strip_prefix("mountPath: ")).unwrap();
+        prop_assert_eq!(serde_json::from_str::<String>(line).unwrap(), folder);
+    }
+
+    #[test]
+    fn any_text_is_a_template_or_refused(text in "(name = \"x\"\n|\\[submit\\]\n|command = \"[a{}]{0,5}\"\n|job = '[()a]{0,4}'\n|script = \"\\PC{0,4}\"\n){0,6}") {
+        if let Ok(template) = Template::parse(&text) {
+            let _ = template.plan(&task("/f"), &Wanted::default(), &chosen(&["n1"]));
+        }
+    }
+}

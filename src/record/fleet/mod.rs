@@ -1,0 +1,115 @@
+//! Many machines: what was asked of them, what each of them did, and what came
+//! of comparing them.
+
+mod diff;
+mod node;
+mod report;
+mod status;
+
+use serde::{Deserialize, Serialize};
+
+pub use diff::{FLEET_DIFF_SCHEMA, FleetDiff, FleetFigureChange, FleetSettingChange, FleetSide};
+pub use node::{FLEET_NODE_SCHEMA, FleetNode, NodeFigure, NodeStep, StepState};
+pub use report::{
+    FLEET_REPORT_SCHEMA, FleetCommon, FleetFigure, FleetGroup, FleetOutlier, FleetReport,
+    OutlierKind,
+};
+pub use status::{FLEET_STATUS_SCHEMA, FleetStatus, NodeState, NodeStatus};
+
+use super::{Entry, Keepsake};
+
+/// Schema of [`FleetRecord`].
+pub const FLEET_SCHEMA: &str = "pinwise.fleet/1";
+
+/// The same studies on many machines: what was asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FleetRecord {
+    /// [`FLEET_SCHEMA`].
+    pub schema: String,
+    /// The fleet's id.
+    pub id: String,
+    /// When it was submitted first, RFC 3339.
+    pub started: String,
+    /// The host it was submitted from.
+    pub host: String,
+    /// Version of pinwise.
+    pub pinwise: String,
+    /// What starts the nodes: `slurm`, a template's name, `simulated`.
+    pub launcher: String,
+    /// What every node runs, in this order.
+    pub steps: Vec<FleetStep>,
+    /// Nodes asked for by name; empty where the scheduler chooses.
+    pub nodes: Vec<String>,
+    /// How many nodes were asked for.
+    pub asked: usize,
+    /// The folder that submitter and nodes share; `null` of a simulated fleet.
+    #[serde(default)]
+    pub folder: Option<String>,
+    /// Jobs that were submitted, those of resumptions behind.
+    #[serde(default)]
+    pub jobs: Vec<FleetJob>,
+    /// Nodes that were not asked, each with the reason.
+    #[serde(default)]
+    pub left_out: Vec<String>,
+    /// Faults of a simulated fleet; empty of a real one.
+    #[serde(default)]
+    pub planted: Vec<PlantedFault>,
+    /// Labels of the user's.
+    #[serde(default)]
+    pub tags: Vec<String>,
+}
+
+/// One study of a fleet.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FleetStep {
+    /// Its name, of letters, digits, `-`, `_` and `.`; no two alike.
+    pub name: String,
+    /// Arguments of pinwise, such as `["topology", "--measure"]`.
+    pub arguments: Vec<String>,
+    /// Longest time, seconds.
+    #[serde(default)]
+    pub timeout_s: Option<f64>,
+}
+
+/// A job as the scheduler knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FleetJob {
+    /// Its id, in the scheduler's words.
+    pub id: String,
+    /// The node it is bound to; `null` where the scheduler chooses.
+    pub node: Option<String>,
+    /// When it was submitted, RFC 3339.
+    pub submitted: String,
+}
+
+/// A fault that a simulated node has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlantedFault {
+    /// The node.
+    pub node: String,
+    /// What is wrong with it.
+    pub fault: String,
+}
+
+impl FleetRecord {
+    /// The tag that all records of a fleet have.
+    #[must_use]
+    pub fn tag(id: &str) -> String {
+        format!("fleet:{id}")
+    }
+}
+
+impl Keepsake for FleetRecord {
+    fn entry(&self) -> Entry {
+        let names: Vec<&str> = self.steps.iter().map(|step| step.name.as_str()).collect();
+        Entry {
+            id: self.id.clone(),
+            schema: self.schema.clone(),
+            time: self.started.clone(),
+            host: self.host.clone(),
+            title: format!("fleet: {}", names.join(", ")),
+            verdict: format!("{} nodes asked, by {}", self.asked, self.launcher),
+            is_complete: true,
+        }
+    }
+}

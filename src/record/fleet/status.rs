@@ -1,0 +1,89 @@
+//! What the nodes of a fleet are at, as printed; it is not stored.
+
+use serde::{Deserialize, Serialize};
+
+/// Schema of [`FleetStatus`].
+pub const FLEET_STATUS_SCHEMA: &str = "pinwise.fleet-status/1";
+
+/// What a fleet is at.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FleetStatus {
+    /// [`FLEET_STATUS_SCHEMA`].
+    pub schema: String,
+    /// The fleet's id.
+    pub fleet: String,
+    /// When it was looked at, RFC 3339.
+    pub at: String,
+    /// Nodes asked for.
+    pub asked: usize,
+    /// Steps of each.
+    pub steps: usize,
+    /// Nodes of which every step has its record.
+    pub done: usize,
+    /// Nodes that run.
+    pub running: usize,
+    /// Nodes that wait for their job.
+    pub queued: usize,
+    /// Nodes that ended without all records.
+    pub failed: usize,
+    /// Nodes that were asked for, have no job, and never began; those that a
+    /// scheduler would have chosen among them.
+    pub missing: usize,
+    /// Each node that is known.
+    pub nodes: Vec<NodeStatus>,
+    /// What else there is to say, in whole sentences.
+    pub notes: Vec<String>,
+}
+
+/// What a node is at.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NodeStatus {
+    /// The node.
+    pub node: String,
+    /// How far it is.
+    pub state: NodeState,
+    /// Steps that have their record.
+    pub done: usize,
+    /// The step that runs, or that failed; `null` of others.
+    pub step: Option<String>,
+    /// When its newest attempt began, RFC 3339, by its own clock.
+    pub since: Option<String>,
+    /// Why it failed, or what its job waits for.
+    pub why: Option<String>,
+    /// Its newest job, in the scheduler's words.
+    pub job: Option<String>,
+    /// Attempts.
+    pub attempts: u32,
+    /// How far its clock is ahead of the shared folder's, seconds.
+    pub clock_ahead_s: Option<f64>,
+}
+
+/// How far a node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NodeState {
+    /// Its job waits.
+    Queued,
+    /// It runs.
+    Running,
+    /// Every step has its record.
+    Done,
+    /// It ended without all records.
+    Failed,
+    /// It has no job and never began.
+    Missing,
+}
+
+impl NodeState {
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Missing => "missing",
+        }
+    }
+}

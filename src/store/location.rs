@@ -1,0 +1,229 @@
+//! Where records are kept, as a user names it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
+
+use super::StoreError;
+
+/// How long a server may take to answer a connection, unless the URL says it.
+const CONNECTING: Duration = Duration::from_secs(5);
+/// How long sent bytes may stay unacknowledged, unless the URL says it.
+const SILENCE: Duration = Duration::from_secs(10);
+/// Where the server's socket is, unless the URL says it.
+const SOCKETS: &str = "/var/run/postgresql";
+/// The port of a server, unless the URL says it.
+const PORT: u16 = 5432;
+
+const HINT: &str = "write sqlite:PATH, postgres://USER@HOST/DATABASE, or none";
+
+/// Where records are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    /// An SQLite file.
+    Sqlite(PathBuf),
+    /// A PostgreSQL database.
+    Postgres(Server),
+    /// Nowhere: records are only printed.
+    Nowhere,
+}
+
+/// A PostgreSQL database and who asks for it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Server {
+    pub(super) config: Box<Config>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Server").field(&self.to_string()).finish()
+    }
+}
+
+/// As a URL, without the password.
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("postgres://")?;
+        if let Some(user) = self.config.get_user() {
+            write!(f, "{user}@")?;
+        }
+        let ports = self.config.get_ports();
+        let mut socket = None;
+        let mut hosts = Vec::new();
+        for (index, host) in self.config.get_hosts().iter().enumerate() {
+            let port = ports.get(index).or(ports.first()).copied();
+            let port = port.filter(|&port| port != PORT);
+            match host {
+                Host::Tcp(name) => hosts.push(match port {
+                    Some(port) => format!("{name}:{port}"),
+                    None => name.clone(),
+                }),
+                Host::Unix(path) => socket = Some((path, port)),
+            }
+        }
+        f.write_str(&hosts.join(","))?;
+        write!(f, "/{}", self.config.get_dbname().unwrap_or_default())?;
+        match socket {
+            Some((path, Some(port))) => write!(f, "?host={}&port={port}", path.display()),
+            Some((path, None)) => write!(f, "?host={}", path.display()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Server {
+    /// Reads the URL as libpq does.
+    fn parse(text: &str) -> Result<Self, String> {
+        let rest = text
+            .strip_prefix("postgres://")
+            .or_else(|| text.strip_prefix("postgresql://"))
+            .ok_or("write postgres://USER@HOST/DATABASE, or ?host=/FOLDER for a Unix socket")?;
+        // Whatever stands between the first and the last may be a password's.
+        if rest.matches('@').count() > 1 {
+            return Err("there is more than one @ (write those of a password as %40)".to_owned());
+        }
+        let parameters = rest.split_once('?').map_or("", |(_, after)| after);
+        for (name, value) in form_urlencoded::parse(parameters.as_bytes()) {
+            let wants_tls = matches!(&*value, "require" | "verify-ca" | "verify-full");
+            if name == "sslmode" && wants_tls {
+                return Err(format!(
+                    "sslmode={value} asks for TLS, which this pinwise does not speak (use a Unix socket with ?host=/FOLDER, or a tunnel: ssh -L 5432:localhost:5432 HOST)"
+                ));
+            }
+        }
+        let text = text.replace("sslmode=allow", "sslmode=disable");
+        let mut config: Config = text.parse().map_err(|error| reason(&error))?;
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            config.host(SOCKETS);
+        }
+        config.ssl_mode(SslMode::Disable);
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECTING);
+        }
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(SILENCE);
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("pinwise");
+        }
+        Ok(Self {
+            config: Box::new(config),
+        })
+    }
+
+    /// Takes this password unless the URL has one.
+    pub fn offer_password(&mut self, password: &str) {
+        if self.config.get_password().is_none() {
+            self.config.password(password);
+        }
+    }
+
+    /// A file name that belongs to this database alone, whatever its password.
+    pub(super) fn file_name(&self) -> String {
+        let shown = self.to_string();
+        let readable = shown.trim_start_matches("postgres://");
+        let readable = readable.chars().take(80).map(|c| match c {
+            c if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') => c,
+            _ => '_',
+        });
+        let addresses = format!("{:?}", self.config.get_hostaddrs());
+        let hash = hash(format!("{shown}{addresses}").as_bytes());
+        format!("{}-{hash:016x}", readable.collect::<String>())
+    }
+}
+
+/// FNV-1a: the same in every version of pinwise, as names of files must be.
+pub(super) fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// The innermost words of an error: those outside say less.
+pub(super) fn reason(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
+
+impl Location {
+    /// Reads `sqlite:PATH`, a plain path, `postgres://…`, or `none`.
+    ///
+    /// # Errors
+    /// [`StoreError::Location`] where it is none of them; it shows no password.
+    pub fn parse(text: &str) -> Result<Self, StoreError> {
+        let bad = |reason: &str| StoreError::Location {
+            text: without_password(text),
+            reason: reason.to_owned(),
+        };
+        if text == "none" {
+            return Ok(Self::Nowhere);
+        }
+        if text.starts_with("postgres:") || text.starts_with("postgresql:") {
+            let server = Server::parse(text).map_err(|reason| bad(&reason))?;
+            return Ok(Self::Postgres(server));
+        }
+        let has_other_scheme = text.split_once(':').is_some_and(|(scheme, _)| {
+            scheme != "sqlite" && scheme.chars().all(|c| c.is_ascii_alphanumeric())
+        });
+        if has_other_scheme {
+            return Err(bad(HINT));
+        }
+        let path = text.strip_prefix("sqlite:").unwrap_or(text);
+        if path.is_empty() {
+            return Err(bad(HINT));
+        }
+        Ok(Self::Sqlite(PathBuf::from(path)))
+    }
+}
+
+/// For people, without a password.
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(path) => path.display().fmt(f),
+            Self::Postgres(server) => server.fmt(f),
+            Self::Nowhere => f.write_str("none"),
+        }
+    }
+}
+
+/// What may be shown of a URL that may be wrong in any way: nothing between
+/// the user's name and the last `@`, and no value of a password.
+fn without_password(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once(':') else {
+        return text.to_owned();
+    };
+    let rest = match rest.rsplit_once('@') {
+        Some((before, after)) => {
+            let from = before.len() - before.trim_start_matches('/').len();
+            match before[from..].split_once(':') {
+                Some((user, _)) => format!("{}{user}:***@{after}", &before[..from]),
+                None => rest.to_owned(),
+            }
+        }
+        None => rest.to_owned(),
+    };
+    let mut shown = format!("{scheme}:");
+    for (index, part) in rest.split(['?', '&']).enumerate() {
+        if index > 0 {
+            shown.push(if index == 1 { '?' } else { '&' });
+        }
+        match part.split_once('=') {
+            Some((name, _)) if name.to_lowercase().contains("password") => {
+                shown.push_str(&format!("{name}=***"));
+            }
+            _ => shown.push_str(part),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+#[path = "location_tests.rs"]
+mod tests;

@@ -1,0 +1,97 @@
+//! What stands after `--store`, well and badly written.
+
+use super::*;
+use proptest::prelude::*;
+
+#[test]
+fn urls_are_read_and_shown_without_passwords() {
+    let check = |text: &str, shown: &str| {
+        let location = Location::parse(text).unwrap();
+        assert!(matches!(location, Location::Postgres(_)), "{text}");
+        assert_eq!(location.to_string(), shown);
+        assert!(!format!("{location:?}").contains("secret"), "{location:?}");
+    };
+    check("postgres://me:secret@db/pin", "postgres://me@db/pin");
+    check("postgresql://db:5433/pin", "postgres://db:5433/pin");
+    check(
+        "postgres://me@/pin?host=/run/x&port=5433&password=secret",
+        "postgres://me@/pin?host=/run/x&port=5433",
+    );
+    check(
+        "postgres:///pin",
+        "postgres:///pin?host=/var/run/postgresql",
+    );
+    check(
+        "postgres://db/pin?sslmode=allow&connect_timeout=2",
+        "postgres://db/pin",
+    );
+}
+
+#[test]
+fn refusals_show_no_password_and_say_what_to_do() {
+    let check = |text: &str, words: &[&str]| {
+        let error = Location::parse(text).unwrap_err().to_string();
+        assert!(!error.contains("secret"), "{error}");
+        for word in words {
+            assert!(error.contains(word), "{word}: {error}");
+        }
+    };
+    for mode in ["require", "verify-ca", "verify-full"] {
+        check(
+            &format!("postgres://me:secret@db/pin?sslmode={mode}"),
+            &["me:***@db/pin", mode, "TLS", "ssh -L", "Unix socket"],
+        );
+    }
+    check("postgres:me:secret@db", &["USER@HOST"]);
+    check(
+        "postgres://me:secret/@db:x/pin",
+        &["--store 'postgres://me:***@db"],
+    );
+    check("postgres://db/pin?passWord=secret&x=1", &["***&x=1"]);
+    check(
+        "mysql://me:secret@db/pin",
+        &["postgres://USER", "sqlite:PATH"],
+    );
+}
+
+#[test]
+fn a_spool_belongs_to_a_database_and_not_to_a_password() {
+    let name = |text: &str| match Location::parse(text).unwrap() {
+        Location::Postgres(server) => server.file_name(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        name("postgres://me:a@db/pin"),
+        name("postgresql://me:b@db:5432/pin")
+    );
+    assert_ne!(name("postgres://me@db/pin"), name("postgres://me@db/other"));
+    assert_ne!(name("postgres://me@d_b/pin"), name("postgres://me@d/b_pin"));
+    assert!(!name("postgres://a%2fb@/x?host=/run").contains('/'));
+}
+
+proptest! {
+    #[test]
+    fn any_location_is_read_or_refused(text in "(none|sqlite:|postgres:|postgres://|postgres://u:pw@)?\\PC{0,20}") {
+        match Location::parse(&text) {
+            Ok(Location::Sqlite(path)) => prop_assert!(text.ends_with(path.to_str().unwrap())),
+            Ok(Location::Nowhere) => prop_assert_eq!(text, "none"),
+            Ok(Location::Postgres(server)) => {
+                prop_assert!(text.starts_with("postgres://"));
+                prop_assert!(!server.file_name().contains('/'));
+            }
+            Err(error) => prop_assert!(error.to_string().starts_with("--store '")),
+        }
+    }
+
+    #[test]
+    fn no_password_is_shown(password in "[a-z0-9/:?&@#%=]{0,12}", tail in "[a-z/?&=:]{0,12}") {
+        // Letters that stand nowhere else.
+        let password = format!("QQ{password}QQ");
+        let text = format!("postgres://me:{password}@host/db{tail}");
+        let shown = match Location::parse(&text) {
+            Ok(location) => format!("{location} {location:?}"),
+            Err(error) => format!("{error} {error:?}"),
+        };
+        prop_assert!(!shown.contains("QQ"), "{}", shown);
+    }
+}

@@ -1,0 +1,30 @@
+//! The record that the beginning of an id names.
+
+use super::{StoreError, Stored};
+
+/// Ids listed where the beginning of one fits several.
+pub(super) const SHOWN: usize = 3;
+
+/// The only one of those found for `id`, of which there may be one more than
+/// are shown.
+pub(super) fn only(id: &str, mut found: Vec<Stored>) -> Result<Stored, StoreError> {
+    if found.len() > 1 {
+        let ids = found.iter().map(|stored| stored.entry.id.as_str());
+        let shown: Vec<&str> = ids.take(SHOWN).collect();
+        let others = if found.len() > SHOWN {
+            " and others"
+        } else {
+            ""
+        };
+        let shown = shown.join(", ");
+        return Err(StoreError::Id(format!(
+            "'{id}' could be any of {shown}{others}"
+        )));
+    }
+    found.pop().ok_or_else(|| {
+        StoreError::Id(match id {
+            "last" => "the store is empty".to_owned(),
+            id => format!("no record has the id '{id}' (pinwise history lists them)"),
+        })
+    })
+}

@@ -1,0 +1,102 @@
+//! How reports of fleets say things.
+
+/// `2.1 times`, or `12 %` where that reads better: `ratio` is above 1.
+fn factor(ratio: f64) -> String {
+    if ratio >= 10.0 {
+        format!("{ratio:.0} times")
+    } else if ratio >= 2.0 {
+        format!("{ratio:.1} times")
+    } else {
+        format!("{} %", digits(100.0 * (ratio - 1.0)))
+    }
+}
+
+fn digits(percent: f64) -> String {
+    if percent >= 9.95 {
+        format!("{percent:.0}")
+    } else {
+        format!("{percent:.1}")
+    }
+}
+
+/// `12 % below`, `2.1 times` the other: how a figure stands to its equals'.
+pub(super) fn beside(ratio: f64) -> String {
+    if ratio >= 2.0 {
+        format!("{} what is usual", factor(ratio))
+    } else if ratio >= 1.0 {
+        format!("{} above what is usual", factor(ratio))
+    } else {
+        format!("{} % below what is usual", digits(100.0 * (1.0 - ratio)))
+    }
+}
+
+/// `14 times longer`, `12 % less`: how a figure of B stands to A's.
+pub(super) fn changed(ratio: f64, more: &str, less: &str) -> String {
+    if ratio >= 1.0 {
+        format!("{} {more}", factor(ratio))
+    } else if ratio > 0.0 && ratio <= 0.5 {
+        format!("{} {less}", factor(1.0 / ratio))
+    } else {
+        format!("{} % {less}", digits(100.0 * (1.0 - ratio)))
+    }
+}
+
+/// A figure with three digits that count, and its unit.
+pub(super) fn value(value: f64, unit: &str) -> String {
+    let size = value.abs();
+    let number = if size >= 1e6 || (size > 0.0 && size < 1e-2) {
+        format!("{value:.2e}")
+    } else if size >= 99.95 {
+        format!("{value:.0}")
+    } else if size >= 9.995 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.2}")
+    };
+    if unit.is_empty() {
+        number
+    } else {
+        format!("{number} {unit}")
+    }
+}
+
+/// Names, of many the first and how many more.
+pub(super) fn names<S: AsRef<str>>(all: &[S], most: usize) -> String {
+    let shown: Vec<&str> = all.iter().take(most).map(AsRef::as_ref).collect();
+    let more = all.len().saturating_sub(most);
+    let shown = shown.join(", ");
+    if more == 0 {
+        shown
+    } else {
+        format!("{shown} and {more} more")
+    }
+}
+
+/// A share as `5 %`, `0.5 %`.
+pub(super) fn share(share: f64) -> String {
+    let percent = 100.0 * share;
+    if (percent - percent.round()).abs() < 1e-9 {
+        format!("{percent:.0} %")
+    } else {
+        format!("{percent:.1} %")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_in_words() {
+        assert_eq!(beside(0.871), "13 % below what is usual");
+        assert_eq!(beside(1.034), "3.4 % above what is usual");
+        assert_eq!(beside(14.2), "14 times what is usual");
+        assert_eq!(changed(2.14, "longer", "shorter"), "2.1 times longer");
+        assert_eq!(changed(0.25, "longer", "shorter"), "4.0 times shorter");
+        assert_eq!(changed(0.9, "longer", "shorter"), "10 % shorter");
+        assert_eq!(names(&["a", "b", "c"], 2), "a, b and 1 more");
+        assert_eq!(share(0.05), "5 %");
+        assert_eq!(share(0.005), "0.5 %");
+        assert_eq!(value(4_200_000_000.0, "B/s"), "4.20e9 B/s");
+    }
+}

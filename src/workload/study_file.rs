@@ -1,0 +1,267 @@
+//! Study files: what every node of a fleet runs, as TOML.
+//!
+//! ```toml
+//! [[step]]
+//! name = "wiring"
+//! run = ["topology", "--measure"]
+//! timeout = "10m"
+//! repeat = 3
+//! ```
+//!
+//! Every mistake is told with line and column; nothing is guessed, and a file
+//! with a mistake has no steps. Whether the arguments make sense is the affair
+//! of who runs them.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+/// Largest file, bytes.
+const LARGEST: usize = 1024 * 1024;
+/// Most steps of a fleet, repetitions counted.
+pub const MOST_STEPS: usize = 1000;
+/// Longest name of a step, characters.
+const LONGEST_NAME: usize = 60;
+
+/// A step of a study file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StudyStep {
+    /// Its name, of letters, digits, `-`, `_` and `.`.
+    pub name: String,
+    /// Arguments of pinwise.
+    pub run: Vec<String>,
+    /// Longest time.
+    pub timeout: Option<Duration>,
+    /// Where its arguments stand.
+    pub position: StudyPosition,
+}
+
+/// A place in a study file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StudyPosition {
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
+}
+
+impl std::fmt::Display for StudyPosition {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}:{}", self.line, self.column)
+    }
+}
+
+/// What is wrong with a study file, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{position}: {reason}")]
+pub struct StudyError {
+    /// Where.
+    pub position: StudyPosition,
+    /// What.
+    pub reason: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawStudy {
+    #[serde(default)]
+    step: Vec<Spanned<RawStep>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawStep {
+    name: Spanned<String>,
+    run: Spanned<Vec<String>>,
+    timeout: Option<Spanned<String>>,
+    repeat: Option<Spanned<i64>>,
+}
+
+/// The steps of a study file, repetitions as steps `NAME-1`, `NAME-2` …
+///
+/// # Errors
+/// [`StudyError`] where it is none.
+pub fn parse(text: &str) -> Result<Vec<StudyStep>, StudyError> {
+    let start = StudyPosition { line: 1, column: 1 };
+    let whole = |reason: String| StudyError {
+        position: start,
+        reason,
+    };
+    if text.len() > LARGEST {
+        let reason = format!("larger than {} KiB: this is no study", LARGEST / 1024);
+        return Err(whole(reason));
+    }
+    let raw: RawStudy = toml::from_str(text).map_err(|error| StudyError {
+        position: position(text, error.span().map_or(0, |span| span.start)),
+        reason: error.message().trim().replace(['\n', '\r'], " "),
+    })?;
+    if raw.step.is_empty() {
+        return Err(whole("there is no step: write [[step]]".to_owned()));
+    }
+    let mut steps: Vec<StudyStep> = Vec::new();
+    for value in &raw.step {
+        for step in read_step(text, value.get_ref())? {
+            if steps.iter().any(|other| other.name == step.name) {
+                let reason = format!("name: there is a step '{}' already", step.name);
+                return Err(error(text, &value.get_ref().name, reason));
+            }
+            steps.push(step);
+        }
+        if steps.len() > MOST_STEPS {
+            let reason = format!("more than {MOST_STEPS} steps");
+            return Err(error(text, &value.get_ref().name, reason));
+        }
+    }
+    Ok(steps)
+}
+
+fn read_step(text: &str, raw: &RawStep) -> Result<Vec<StudyStep>, StudyError> {
+    check_name(raw.name.get_ref()).map_err(|reason| error(text, &raw.name, reason))?;
+    let run = raw.run.get_ref();
+    if run.is_empty() {
+        let reason = "run: it is empty (write run = [\"topology\", \"--measure\"])";
+        return Err(error(text, &raw.run, reason.to_owned()));
+    }
+    if run.iter().any(|word| word.contains('\0')) {
+        return Err(error(text, &raw.run, "run: it holds a NUL byte".to_owned()));
+    }
+    let timeout = match &raw.timeout {
+        None => None,
+        Some(value) => {
+            let time = humantime::parse_duration(value.get_ref()).ok();
+            let time = time.filter(|time| !time.is_zero());
+            let bad = || {
+                let reason = "timeout: write a time, such as 90s or 10m".to_owned();
+                error(text, value, reason)
+            };
+            Some(time.ok_or_else(bad)?)
+        }
+    };
+    let repeat = match &raw.repeat {
+        None => None,
+        Some(value) => {
+            let number = usize::try_from(*value.get_ref()).ok();
+            let number = number.filter(|number| (1..=MOST_STEPS).contains(number));
+            let reason = format!("repeat: write a number from 1 to {MOST_STEPS}");
+            Some(number.ok_or_else(|| error(text, value, reason))?)
+        }
+    };
+    let step = |name: String| StudyStep {
+        name,
+        run: run.clone(),
+        timeout,
+        position: position(text, raw.run.span().start),
+    };
+    let name = raw.name.get_ref();
+    Ok(match repeat {
+        None => vec![step(name.clone())],
+        Some(times) => (1..=times).map(|n| step(format!("{name}-{n}"))).collect(),
+    })
+}
+
+/// Is this a name that can stand in a file's name and in a record's id?
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub fn check_name(name: &str) -> Result<(), String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if name.is_empty() || !name.chars().all(is_plain) {
+        let reason = "name: it has to be of letters, digits, -, _ and .";
+        return Err(reason.to_owned());
+    }
+    if name.len() > LONGEST_NAME {
+        return Err(format!("name: longer than {LONGEST_NAME} characters"));
+    }
+    // Files of a node that are not of a step.
+    let is_taken = matches!(name, "node" | "log") || name.starts_with('.');
+    let is_numbered = |stem: &str| name.starts_with(stem);
+    let is_numbered = is_numbered("begun-") || is_numbered("ended-");
+    if is_taken || is_numbered || name.contains(".failed-") || name.ends_with(".done") {
+        return Err(format!("name: '{name}' is taken by a file of the fleet"));
+    }
+    Ok(())
+}
+
+fn error<T>(text: &str, value: &Spanned<T>, reason: String) -> StudyError {
+    StudyError {
+        position: position(text, value.span().start),
+        reason,
+    }
+}
+
+fn position(text: &str, at: usize) -> StudyPosition {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    let before = &text[..at];
+    let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    StudyPosition {
+        line: before.bytes().filter(|&byte| byte == b'\n').count() + 1,
+        column: before[start..].chars().count() + 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn steps_are_read_and_repeated() {
+        let text = "[[step]]\nname = \"a\"\nrun = [\"aa\"]\ntimeout = \"2m\"\n\
+                    [[step]]\nname = \"b\"\nrun = [\"bench\", \"fft\"]\nrepeat = 2\n";
+        let steps = parse(text).unwrap();
+        let names: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
+        assert_eq!(names, ["a", "b-1", "b-2"]);
+        assert_eq!(steps[0].timeout, Some(Duration::from_secs(120)));
+        assert_eq!(steps[2].run, ["bench", "fft"]);
+        assert_eq!(steps[1].position, StudyPosition { line: 7, column: 7 });
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_place() {
+        let check = |text: &str, place: &str, words: &str| {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.starts_with(place) && error.contains(words), "{error}");
+            assert_eq!(error.lines().count(), 1, "{error}");
+        };
+        check("", "1:1", "no step");
+        check("x", "1:", "");
+        check("[[step]]\nname = \"a/b\"\nrun = [\"aa\"]", "2:8", "letters");
+        check("[[step]]\nname = \"node\"\nrun = [\"aa\"]", "2:8", "taken");
+        check(
+            "[[step]]\nname = \"begun-1\"\nrun = [\"aa\"]",
+            "2:8",
+            "taken",
+        );
+        check("[[step]]\nname = \"a\"\nrun = []", "3:7", "empty");
+        check(
+            "[[step]]\nname = \"a\"\nrun = [\"aa\"]\nwhen = 1",
+            "4:1",
+            "when",
+        );
+        check(
+            "[[step]]\nname = \"a\"\nrun = [\"aa\"]\ntimeout = \"5\"",
+            "4:11",
+            "timeout",
+        );
+        check(
+            "[[step]]\nname = \"a\"\nrun = [\"aa\"]\nrepeat = 0",
+            "4:10",
+            "repeat",
+        );
+        let twice = "[[step]]\nname = \"a-1\"\nrun = [\"aa\"]\n[[step]]\nname = \"a\"\nrun = [\"aa\"]\nrepeat = 1";
+        check(twice, "5:8", "a-1");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "(\\[\\[step\\]\\]\n|name = \"[a-z/]{0,3}\"\n|run = \\[\"aa\"\\]\n|repeat = [0-9]{0,4}\n|\\PC{0,6}){0,8}") {
+            if let Ok(steps) = parse(&text) {
+                prop_assert!(steps.iter().all(|step| check_name(&step.name).is_ok()));
+            }
+        }
+    }
+}

@@ -1,0 +1,743 @@
+//! Fleets from submission to store, with nodes that are processes of this
+//! host: what is lost, killed, damaged or hostile on the way.
+//!
+//! `PINWISE_TEST_SEED` chooses the moments at which nodes are killed; the seed
+//! is told where a test fails.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{pinwise, texts};
+
+/// A step that takes no time.
+const QUICK: &str = r#"[[step]]
+name = "quick"
+run = ["compare", "--machine", "sim:core:2 pu:2", "--seed", "1", "--place",
+  "os-default", "--place", "spread*2", "--max-runs", "4", "--", "sim-workload"]
+"#;
+
+/// A folder with a store, where fleets are submitted from.
+struct Site {
+    folder: tempfile::TempDir,
+}
+
+impl Site {
+    fn new(study: &str) -> Self {
+        let site = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        std::fs::write(site.path("study.toml"), study).unwrap();
+        site
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn fleet(&self, id: &str) -> PathBuf {
+        self.path("pinwise-fleet").join(id)
+    }
+
+    fn node(&self, id: &str, node: &str) -> PathBuf {
+        self.fleet(id).join("nodes").join(node)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = pinwise(&self.path("store.db"));
+        command.args(arguments).current_dir(self.folder.path());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    #[track_caller]
+    fn well(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let (out, err) = texts(&output);
+        assert!(output.status.success(), "{arguments:?}: {out}{err}");
+        out
+    }
+
+    /// The one line of an error with status 2.
+    #[track_caller]
+    fn refused(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let (out, err) = texts(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {out}{err}");
+        assert_eq!(err.lines().count(), 1, "{err}");
+        err
+    }
+
+    #[track_caller]
+    fn submit(&self, more: &[&str]) -> String {
+        let words = ["fleet", "submit", "--launcher", "local"];
+        self.well(&[&words[..], more, &["study.toml"]].concat())
+    }
+
+    #[track_caller]
+    fn status(&self, fleet: &str) -> Value {
+        let out = self.well(&["fleet", "status", fleet, "--format", "json"]);
+        serde_json::from_str(&out).unwrap()
+    }
+
+    /// Waits until nothing of a fleet runs or waits.
+    #[track_caller]
+    fn settle(&self, fleet: &str) -> Value {
+        until("the fleet has ended", || {
+            let status = self.status(fleet);
+            status["running"] == 0 && status["queued"] == 0
+        });
+        self.status(fleet)
+    }
+
+    /// Ids in the store of records of a fleet's steps, sorted.
+    fn records(&self, id: &str) -> Vec<String> {
+        let tag = format!("fleet:{id}");
+        let words = ["history", "--limit", "100000", "--format", "json", "--tag"];
+        let out = self.well(&[&words[..], &[&tag]].concat());
+        let listed: Value = serde_json::from_str(&out).unwrap();
+        let records = listed["records"].as_array().unwrap().iter();
+        let ids = records.map(|record| record["id"].as_str().unwrap().to_owned());
+        let mut ids: Vec<String> = ids.filter(|id| id.contains('~')).collect();
+        ids.sort();
+        ids
+    }
+}
+
+#[track_caller]
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        let waited = start.elapsed();
+        assert!(
+            waited < Duration::from_secs(120),
+            "{what}: not in {waited:?}"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_fleet_from_submission_to_store() {
+    let site = Site::new(&format!("{QUICK}repeat = 2\n"));
+    let words = ["--nodes", "2", "--id", "f", "--tag", "burn-in"];
+    let out = site.submit(&words);
+    assert!(
+        out.starts_with("Fleet f: 2 jobs submitted for 2 nodes, in "),
+        "{out}"
+    );
+    let status = site.settle("f");
+    assert_eq!(
+        (&status["done"], &status["asked"]),
+        (&json!(2), &json!(2)),
+        "{status:#}"
+    );
+    assert_eq!(status["notes"], json!([]));
+    let text = site.well(&["fleet", "status"]);
+    assert!(text.starts_with("Fleet f: 2 done of 2 asked.\n"), "{text}");
+    assert!(
+        site.records("f").is_empty(),
+        "nothing is in the store before it is collected"
+    );
+    let out = site.well(&["fleet", "collect", "last"]);
+    assert_eq!(out, "Fleet f: 4 records of 2 nodes, 4 new.\n");
+    let wanted = [
+        "f.local-1~quick-1",
+        "f.local-1~quick-2",
+        "f.local-2~quick-1",
+        "f.local-2~quick-2",
+    ];
+    assert_eq!(site.records("f"), wanted);
+    let out = site.well(&["fleet", "collect", "f"]);
+    assert_eq!(out, "Fleet f: 4 records of 2 nodes, 0 new.\n");
+    assert_eq!(site.records("f"), wanted);
+    let node = std::fs::read_to_string(site.node("f", "local-1").join("node.json")).unwrap();
+    let node: Value = serde_json::from_str(&node).unwrap();
+    assert_eq!(node["tags"], json!(["burn-in", "fleet:f"]));
+    assert_eq!(node["figures"].as_array().unwrap().len(), 4, "{node:#}");
+    assert_eq!(node["steps"][1]["record"], "f.local-1~quick-2");
+    assert_eq!(
+        site.well(&["fleet", "resume", "f"]),
+        "Fleet f: nothing is missing.\n"
+    );
+    site.well(&["show", "f.local-1~quick-1"]);
+}
+
+#[test]
+fn steps_that_fail_are_told_and_stop_no_other() {
+    let study = format!(
+        r#"[[step]]
+name = "fails"
+run = ["compare", "--place", "os-default", "--place", "cpu:0", "--max-runs", "2",
+  "--prepare", "sh -c 'printf \"\\033[31mhostile\\n\" >&2; exit 3'", "--", "true"]
+[[step]]
+name = "slow"
+run = ["compare", "--place", "os-default", "--place", "cpu:0", "--", "sleep", "600"]
+timeout = "300ms"
+{QUICK}"#
+    );
+    let site = Site::new(&study);
+    site.submit(&["--nodelist", "n1", "--id", "f"]);
+    let status = site.settle("f");
+    let node = &status["nodes"][0];
+    assert_eq!(
+        (&node["state"], &node["done"]),
+        (&json!("failed"), &json!(1)),
+        "{status:#}"
+    );
+    assert_eq!(node["step"], "fails");
+    assert!(
+        node["why"].as_str().unwrap().contains("hostile"),
+        "{node:#}"
+    );
+    let text = site.well(&["fleet", "status", "f"]);
+    assert!(
+        !text.contains('\u{1b}') && text.contains("hostile"),
+        "{text}"
+    );
+    let out = site.well(&["fleet", "collect", "f"]);
+    assert_eq!(out, "Fleet f: 1 record of 1 node, 1 new.\n");
+    let record = std::fs::read_to_string(site.node("f", "n1").join("node.json")).unwrap();
+    let record: Value = serde_json::from_str(&record).unwrap();
+    let why = record["steps"][1]["why"].as_str().unwrap();
+    assert!(why.contains("time-out of 300ms"), "{why}");
+    let out = site.well(&["fleet", "resume", "f"]);
+    assert_eq!(out, "Fleet f: 1 node submitted again.\n");
+    let status = site.settle("f");
+    assert_eq!(status["nodes"][0]["attempts"], 2);
+}
+
+/// Processes whose command line names this folder.
+fn processes_of(folder: &Path) -> Vec<i32> {
+    let wanted = folder.display().to_string();
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let names = |pid: &i32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(&wanted)
+    };
+    pids.filter(names).collect()
+}
+
+fn kill(pid: i32, signal: i32) {
+    let signal = format!("-{signal}");
+    let _ = Command::new("kill")
+        .args([&signal, &pid.to_string()])
+        .output();
+}
+
+fn seed() -> u64 {
+    match std::env::var("PINWISE_TEST_SEED") {
+        Ok(text) => text.parse().expect("PINWISE_TEST_SEED is a number"),
+        Err(_) => {
+            let now = std::time::SystemTime::now();
+            let since = now.duration_since(std::time::UNIX_EPOCH).unwrap();
+            u64::from(since.subsec_nanos()) + 1
+        }
+    }
+}
+
+/// Nodes are killed outright, again and again, at moments that nobody chose;
+/// what was done is there once.
+#[test]
+fn nodes_that_are_killed_lose_and_double_nothing() {
+    let seed = seed();
+    eprintln!("PINWISE_TEST_SEED={seed}");
+    let mut random = seed;
+    let site = Site::new(&format!("{QUICK}repeat = 40\n"));
+    site.submit(&["--nodelist", "n[1-2]", "--id", "f"]);
+    for _ in 0..12 {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        std::thread::sleep(Duration::from_millis((random >> 33) % 150));
+        for pid in processes_of(&site.fleet("f")) {
+            kill(pid, 9);
+        }
+        until("what was killed is gone", || {
+            processes_of(&site.fleet("f")).is_empty()
+        });
+        site.well(&["fleet", "collect", "f"]);
+        site.well(&["fleet", "resume", "f"]);
+    }
+    until("all is done", || {
+        let status = site.settle("f");
+        if status["done"] != 2 {
+            site.well(&["fleet", "resume", "f"]);
+        }
+        status["done"] == 2
+    });
+    site.well(&["fleet", "collect", "f"]);
+    let mut wanted: Vec<String> = (1..=2)
+        .flat_map(|node| (1..=40).map(move |step| format!("f.n{node}~quick-{step}")))
+        .collect();
+    wanted.sort();
+    assert_eq!(site.records("f"), wanted);
+    let attempts = &site.status("f")["nodes"][0]["attempts"];
+    assert!(attempts.as_u64().unwrap() > 1, "nothing was killed in time");
+}
+
+/// A lost node comes back while another attempt runs.
+#[test]
+fn two_attempts_at_once_count_once() {
+    let site = Site::new(&format!("{QUICK}repeat = 10\n"));
+    site.submit(&["--nodelist", "n1", "--id", "f"]);
+    let folder = site.fleet("f").display().to_string();
+    let attempt = || site.command(&["fleet", "node", &folder, "--node", "n1"]);
+    let mut both = [attempt().spawn().unwrap(), attempt().spawn().unwrap()];
+    for one in &mut both {
+        assert!(one.wait().unwrap().success());
+    }
+    let status = site.settle("f");
+    assert_eq!(
+        (&status["done"], &status["nodes"][0]["attempts"]),
+        (&json!(1), &json!(3))
+    );
+    let out = site.well(&["fleet", "collect", "f"]);
+    assert_eq!(out, "Fleet f: 10 records of 1 node, 10 new.\n");
+    assert_eq!(site.records("f").len(), 10);
+}
+
+/// As schedulers end jobs: a signal first. The step's own processes end, too.
+#[test]
+fn a_node_that_is_told_to_end_says_so() {
+    let slow = r#"[[step]]
+name = "slow"
+run = ["compare", "--place", "os-default", "--place", "cpu:0", "--", "sleep", "600.25"]
+"#;
+    let site = Site::new(&format!("{QUICK}{slow}"));
+    site.submit(&["--nodelist", "n1", "--id", "f"]);
+    until("the slow step runs", || {
+        site.node("f", "n1").join("quick.done.json").exists()
+    });
+    assert_eq!(site.status("f")["nodes"][0]["state"], "running");
+    assert_eq!(site.status("f")["nodes"][0]["step"], "slow");
+    site.well(&["fleet", "cancel", "f"]);
+    let status = site.settle("f");
+    let why = status["nodes"][0]["why"].as_str().unwrap();
+    assert!(why.contains("interrupted by a signal"), "{why}");
+    until("its processes are gone", || {
+        processes_of(&site.fleet("f")).is_empty()
+    });
+    site.well(&["fleet", "cancel", "f"]);
+}
+
+/// Killed outright, a node leaves nothing running that it started.
+#[test]
+fn a_killed_node_takes_its_steps_along() {
+    let site = Site::new(
+        r#"[[step]]
+name = "slow"
+run = ["compare", "--place", "os-default", "--place", "cpu:0", "--", "sleep", "600.75"]
+"#,
+    );
+    site.submit(&["--nodelist", "n1", "--id", "f"]);
+    let sleepers = || {
+        let entries = std::fs::read_dir("/proc").unwrap().flatten();
+        let lines = entries.filter_map(|e| std::fs::read(e.path().join("cmdline")).ok());
+        lines.filter(|line| line == b"sleep\x00600.75\x00").count()
+    };
+    until("the command runs", || sleepers() == 1);
+    let record = std::fs::read_to_string(site.fleet("f").join("fleet.json")).unwrap();
+    let record: Value = serde_json::from_str(&record).unwrap();
+    kill(
+        record["jobs"][0]["id"].as_str().unwrap().parse().unwrap(),
+        9,
+    );
+    until("the command is gone", || sleepers() == 0);
+    let status = site.settle("f");
+    let why = status["nodes"][0]["why"].as_str().unwrap();
+    assert!(why.contains("did not end by itself"), "{why}");
+}
+
+#[test]
+fn two_fleets_share_neither_folder_nor_id() {
+    let site = Site::new(QUICK);
+    site.submit(&["--nodelist", "n1", "--id", "f"]);
+    site.settle("f");
+    let again = [
+        "fleet",
+        "submit",
+        "--launcher",
+        "local",
+        "--nodes",
+        "1",
+        "study.toml",
+        "--id",
+    ];
+    let err = site.refused(&[&again[..], &["f"]].concat());
+    assert!(err.contains("is there already"), "{err}");
+    let err = site.refused(&[&again[..], &["f", "--dir", "elsewhere"]].concat());
+    assert!(err.contains("two fleets cannot share an id"), "{err}");
+    assert!(!site.path("elsewhere").exists());
+    let err = site.refused(&[&again[..], &["../f"]].concat());
+    assert!(err.contains("letters, digits"), "{err}");
+    // One of another host, with the same id by accident.
+    std::fs::rename(site.path("pinwise-fleet"), site.path("moved")).unwrap();
+    let path = site.path("moved/f/fleet.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut other: Value = serde_json::from_str(&text).unwrap();
+    other["host"] = json!("other");
+    std::fs::write(&path, other.to_string()).unwrap();
+    let err = site.refused(&["fleet", "collect", "moved/f"]);
+    assert!(err.contains("the store has another fleet 'f'"), "{err}");
+    // The same, copied.
+    std::fs::write(&path, text).unwrap();
+    let out = site.well(&["fleet", "collect", "moved/f"]);
+    assert_eq!(out, "Fleet f: 1 record of 1 node, 1 new.\n");
+    let err = site.refused(&["fleet", "status", "f"]);
+    assert!(err.contains("is not here"), "{err}");
+}
+
+/// Damaged, newer, foreign and strange files are told; the rest is taken.
+#[test]
+fn what_cannot_be_believed_is_not_taken() {
+    let site = Site::new(&format!("{QUICK}repeat = 6\n"));
+    site.submit(&["--nodelist", "n1", "--id", "f"]);
+    site.settle("f");
+    let node = site.node("f", "n1");
+    let file = |step: u32| node.join(format!("quick-{step}.json"));
+    let good = std::fs::read_to_string(file(1)).unwrap();
+    let changed = |text: &str| std::fs::write(file(1), text).unwrap();
+    changed(&good[..good.len() / 2]);
+    let body = std::fs::read_to_string(file(2)).unwrap();
+    std::fs::write(
+        file(2),
+        body.replace("pinwise.comparison/1", "pinwise.comparison/99"),
+    )
+    .unwrap();
+    std::fs::write(file(3), body.replace("f.n1~quick-2", "g.n1~quick-2")).unwrap();
+    std::fs::remove_file(file(4)).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", file(4)).unwrap();
+    std::fs::remove_file(file(5)).unwrap();
+    assert!(
+        Command::new("mkfifo")
+            .arg(file(5))
+            .status()
+            .unwrap()
+            .success()
+    );
+    std::fs::create_dir(site.fleet("f").join("nodes/\u{1b}[31mred")).unwrap();
+    std::fs::write(node.join("begun-2.json"), "{").unwrap();
+    let output = site.run(&["fleet", "collect", "f"]);
+    let (out, err) = texts(&output);
+    assert_eq!(output.status.code(), Some(2), "{out}{err}");
+    assert_eq!(out, "Fleet f: 1 record of 1 node, 1 new.\n", "{err}");
+    for words in [
+        "quick-1.json: the record is damaged",
+        "quick-2.json: ",
+        "newer",
+        "quick-3.json: it is record 'g.n1~quick-2', not 'f.n1~quick-3'",
+        "quick-4.json: it is no plain file",
+        "quick-5.json: it is no plain file",
+        "no folder of a node",
+        "begun-2.json: the record is damaged",
+    ] {
+        assert!(err.contains(words), "{words}: {err}");
+    }
+    assert!(!err.contains('\u{1b}'), "{err:?}");
+    assert_eq!(site.records("f"), ["f.n1~quick-6"]);
+    site.well(&["fleet", "status", "f"]);
+}
+
+#[test]
+fn clocks_that_differ_are_told() {
+    let site = Site::new(QUICK);
+    site.submit(&["--nodelist", "n1,n2", "--id", "f"]);
+    site.settle("f");
+    let path = site.node("f", "n2").join("begun-1.json");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut begun: Value = serde_json::from_str(&text).unwrap();
+    let ahead = begun["clock_ahead_s"].as_f64().unwrap();
+    assert!(ahead.abs() < 2.0, "this host and its own disk: {ahead}");
+    begun["clock_ahead_s"] = json!(-3600.0);
+    std::fs::write(&path, begun.to_string()).unwrap();
+    let text = site.well(&["fleet", "status", "f"]);
+    assert!(text.contains("The clock of n2 is 3600 s behind"), "{text}");
+    assert!(!text.contains("clock of n1"), "{text}");
+}
+
+/// A disk that is full in the middle of it: told, and nothing half-written
+/// counts.
+#[test]
+fn a_full_disk_is_told() {
+    let site = Site::new(&format!("{QUICK}repeat = 3\n"));
+    site.submit(&["--nodelist", "n1", "--id", "f"]);
+    site.settle("f");
+    std::fs::remove_dir_all(site.node("f", "n1")).unwrap();
+    let folder = site.fleet("f").display().to_string();
+    for blocks in ["3", "12"] {
+        let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
+        let output = Command::new("sh")
+            .args(["-c", &limited, "sh", env!("CARGO_BIN_EXE_pinwise")])
+            .args(["fleet", "node", &folder, "--node", "n1"])
+            .current_dir(site.folder.path())
+            .output()
+            .unwrap();
+        let (_, err) = texts(&output);
+        assert_eq!(output.status.code(), Some(2), "{err}");
+        assert!(err.contains("File too large"), "{err}");
+        let out = site.well(&["fleet", "collect", "f"]);
+        assert!(out.contains(" 0 new"), "{out}");
+    }
+    assert!(site.records("f").is_empty());
+    let again = site
+        .command(&["fleet", "node", &folder, "--node", "n1"])
+        .output()
+        .unwrap();
+    assert!(again.status.success(), "{}", texts(&again).1);
+    let out = site.well(&["fleet", "collect", "f"]);
+    assert_eq!(out, "Fleet f: 3 records of 1 node, 3 new.\n");
+}
+
+#[test]
+fn a_folder_that_is_gone_is_not_made_anew() {
+    let site = Site::new(QUICK);
+    let err = site.refused(&["fleet", "node", "pinwise-fleet/f", "--node", "n1"]);
+    assert!(err.contains("no fleet is there"), "{err}");
+    site.submit(&["--nodelist", "n1", "--id", "f"]);
+    site.settle("f");
+    let folder = site.fleet("f").display().to_string();
+    for bad in ["../x", "a/b", "\u{1b}[31m", "", "report"] {
+        let output = site.run(&["fleet", "node", &folder, "--node", bad]);
+        let (_, err) = texts(&output);
+        assert_eq!(output.status.code(), Some(2), "{bad}: {err}");
+        assert!(
+            err.contains("letters, digits") && !err.contains('\u{1b}'),
+            "{err}"
+        );
+    }
+    std::fs::remove_dir_all(site.fleet("f")).unwrap();
+    let err = site.refused(&["fleet", "collect", "f"]);
+    assert!(err.contains("is not here"), "{err}");
+}
+
+/// Nothing is submitted of a study with a mistake, and the place is told.
+#[test]
+fn studies_with_mistakes_are_refused() {
+    let site = Site::new("");
+    let check = |text: &str, words: &str| {
+        std::fs::write(site.path("study.toml"), text).unwrap();
+        let words_of = [
+            "fleet",
+            "submit",
+            "--launcher",
+            "local",
+            "--nodes",
+            "1",
+            "study.toml",
+        ];
+        let err = site.refused(&words_of);
+        assert!(err.contains(words), "{words}: {err}");
+        assert!(!site.path("pinwise-fleet").exists());
+    };
+    let step = |run: &str| format!("[[step]]\nname = \"a\"\nrun = [{run}]\n");
+    check("", "study.toml:1:1: there is no step");
+    check(
+        &step("\"topology\""),
+        "study.toml:3:7: run: topology makes a record with --measure",
+    );
+    check(
+        &step("\"topology\", \"--mesure\""),
+        "study.toml:3:7: run: unexpected argument '--mesure'",
+    );
+    check(&step("\"history\""), "makes no record");
+    check(&step("\"kernel\", \"fft\""), "bench measures kernels");
+    check(
+        &step("\"aa\", \"--store=x\", \"--\", \"true\""),
+        "--store is chosen by the fleet",
+    );
+    check(
+        &step("\"-q\", \"aa\", \"--\", \"true\""),
+        "-q is chosen by the fleet",
+    );
+    check(&step("\"aa\", \"--help\""), "help");
+    check(
+        &step("\"aa\", \"--machine\", \"sim:core:x\", \"--\", \"true\""),
+        "--machine",
+    );
+    let twice = [
+        "fleet",
+        "submit",
+        "--launcher",
+        "local",
+        "--nodes",
+        "1",
+        "study.toml",
+        "study.toml",
+    ];
+    std::fs::write(site.path("study.toml"), QUICK).unwrap();
+    let err = site.refused(&twice);
+    assert!(
+        err.contains("another file has a step 'quick' already"),
+        "{err}"
+    );
+    let err = site.refused(&[
+        "fleet",
+        "submit",
+        "--launcher",
+        "lokal",
+        "--nodes",
+        "1",
+        "study.toml",
+    ]);
+    assert!(
+        err.contains("no such launcher (slurm, local, ssh, pbs, kubernetes"),
+        "{err}"
+    );
+    let err = site.refused(&[
+        "fleet",
+        "submit",
+        "--launcher",
+        "./x.toml",
+        "--nodes",
+        "1",
+        "study.toml",
+    ]);
+    assert!(err.contains("--launcher ./x.toml"), "{err}");
+}
+
+#[test]
+fn files_of_simulated_machines_are_taken_along() {
+    let site = Site::new("");
+    std::fs::write(site.path("machine.toml"), "topology = \"core:2 pu:2\"\n").unwrap();
+    let study = QUICK.replace("sim:core:2 pu:2", "sim:machine.toml");
+    std::fs::write(site.path("study.toml"), study).unwrap();
+    let output = site.run(&[
+        "fleet",
+        "submit",
+        "--launcher",
+        "local",
+        "--nodes",
+        "1",
+        "--id",
+        "f",
+        "study.toml",
+    ]);
+    let (_, err) = texts(&output);
+    assert!(output.status.success(), "{err}");
+    std::fs::remove_file(site.path("machine.toml")).unwrap();
+    assert_eq!(site.settle("f")["done"], 1);
+}
+
+/// A dry run prints and leaves nothing; a template of one's own is used, and
+/// what was submitted before a refusal is known.
+#[test]
+fn templates_of_ones_own() {
+    let site = Site::new(QUICK);
+    let template = "name = \"mine\"\n[submit]\ncommand = \"test {node} != n2 || { echo no room >&2; exit 1; }; {command} >>{log} 2>&1; echo did {node}\"\njob = '^did (.*)$'\n";
+    std::fs::write(site.path("mine.toml"), template).unwrap();
+    let words = [
+        "fleet",
+        "submit",
+        "--launcher",
+        "mine.toml",
+        "--nodelist",
+        "n[1-3]",
+        "--id",
+        "f",
+        "study.toml",
+    ];
+    let out = site.well(&[&words[..], &["--dry-run"]].concat());
+    assert!(
+        out.contains("pinwise fleet node ") && out.contains("--node n3"),
+        "{out}"
+    );
+    assert!(!site.path("pinwise-fleet").exists());
+    let err = site.refused(&words);
+    assert!(
+        err.contains("mine: no room") && err.contains("1 job was submitted before"),
+        "{err}"
+    );
+    let status = site.status("f");
+    assert_eq!(
+        (&status["done"], &status["missing"]),
+        (&json!(1), &json!(2)),
+        "{status:#}"
+    );
+    std::fs::write(site.path("mine.toml"), template.replace("{node}", "{knot}")).unwrap();
+    let err = site.refused(&words);
+    assert!(
+        err.contains("mine.toml:3:") && err.contains("{knot}"),
+        "{err}"
+    );
+    // The template that it was submitted with counts.
+    let err = site.refused(&["fleet", "resume", "f"]);
+    assert!(err.contains("mine: no room"), "{err}");
+    let manifest = [
+        "fleet",
+        "submit",
+        "--launcher",
+        "kubernetes",
+        "--nodelist",
+        "n1",
+        "--id",
+        "k",
+        "study.toml",
+    ];
+    site.well(&manifest);
+    let text = std::fs::read_to_string(site.fleet("k").join("jobs/n1.yaml")).unwrap();
+    assert!(
+        text.contains("kind: Job") && text.contains("nodeName: \"n1\""),
+        "{text}"
+    );
+}
+
+/// The launcher ssh, with a script in its place that hands its last argument
+/// to a shell, as sshd does; a folder whose name needs quotes.
+#[test]
+fn nodes_that_ssh_reaches() {
+    let slow = r#"[[step]]
+name = "slow"
+run = ["compare", "--place", "os-default", "--place", "cpu:0", "--", "sleep", "600.125"]
+"#;
+    let site = Site::new(&format!("{QUICK}{slow}"));
+    std::fs::create_dir(site.path("bin")).unwrap();
+    let ssh = site.path("bin/ssh");
+    std::fs::write(
+        &ssh,
+        "#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n",
+    )
+    .unwrap();
+    std::fs::set_permissions(&ssh, PermissionsExt::from_mode(0o755)).unwrap();
+    let mut path = vec![site.path("bin")];
+    path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
+    let path = std::env::join_paths(path).unwrap();
+    let run = |words: &[&str]| {
+        let output = site.command(words).env("PATH", &path).output().unwrap();
+        let (out, err) = texts(&output);
+        assert!(output.status.success(), "{words:?}: {out}{err}");
+        out
+    };
+    let words = [
+        "fleet",
+        "submit",
+        "--launcher",
+        "ssh",
+        "--nodelist",
+        "n[1-2]",
+    ];
+    run(&[
+        &words[..],
+        &["--id", "f", "--dir", "it's here", "study.toml"],
+    ]
+    .concat());
+    let status = || -> Value {
+        serde_json::from_str(&run(&["fleet", "status", "f", "--format", "json"])).unwrap()
+    };
+    until("both are at the slow step", || {
+        let status = status();
+        let nodes = status["nodes"].as_array().unwrap().iter();
+        status["running"] == 2 && nodes.clone().all(|node| node["done"] == 1)
+    });
+    run(&["fleet", "cancel", "f"]);
+    until("both have ended", || status()["failed"] == 2);
+    let out = run(&["fleet", "collect", "f"]);
+    assert_eq!(out, "Fleet f: 2 records of 2 nodes, 2 new.\n");
+}

@@ -1,0 +1,126 @@
+//! Nodes that hand their records on to a server, and a server that goes away
+//! meanwhile.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::store::server::Server;
+use crate::support::{pinwise, texts};
+
+/// Steps of which the first waits for a file.
+const STUDY: &str = r#"[[step]]
+name = "wait"
+run = ["compare", "--place", "os-default", "--place", "cpu:0", "--max-runs", "3",
+  "--warmup", "0", "--", "sh", "-c", "until [ -e GO ]; do sleep 0.02; done"]
+
+[[step]]
+name = "quick"
+run = ["compare", "--machine", "sim:core:2 pu:2", "--seed", "1", "--place",
+  "os-default", "--place", "spread*2", "--max-runs", "4", "--", "sim-workload"]
+repeat = 3
+"#;
+
+#[test]
+fn what_a_server_missed_is_collected_once() {
+    let Some(server) = Server::own("what_a_server_missed_is_collected_once") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let go = folder.path().join("go");
+    let study = STUDY.replace("GO", go.to_str().unwrap());
+    std::fs::write(folder.path().join("study.toml"), study).unwrap();
+    let url = server.database();
+    let submit = "fleet submit --launcher local --nodes 2 --id away study.toml";
+    well(folder.path(), &url, submit);
+    server.stop();
+    std::fs::write(&go, "").unwrap();
+    // A folder is looked at without its store.
+    until("both nodes are done", || {
+        let status = run(folder.path(), "none", STATUS);
+        let status: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
+        status["done"] == 2
+    });
+    let node = folder.path().join("pinwise-fleet/away/nodes/local-1/log");
+    let log = std::fs::read_to_string(node).unwrap();
+    assert!(
+        log.contains("not delivered, and kept in the folder"),
+        "{log}"
+    );
+    server.start();
+    let collect = "fleet collect pinwise-fleet/away";
+    let out = well(folder.path(), &url, collect);
+    assert_eq!(out, "Fleet away: 8 records of 2 nodes, 8 new.\n");
+    let out = well(folder.path(), &url, collect);
+    assert_eq!(out, "Fleet away: 8 records of 2 nodes, 0 new.\n");
+    // Eight steps, two nodes, the fleet.
+    let history = "history --tag fleet:away --limit 100 --format json";
+    let listed: Value = serde_json::from_str(&well(folder.path(), &url, history)).unwrap();
+    assert_eq!(listed["total"], 11, "{listed:#}");
+}
+
+#[test]
+fn nodes_deliver_to_a_server() {
+    let Some(server) = Server::own("nodes_deliver_to_a_server") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let go = folder.path().join("go");
+    std::fs::write(&go, "").unwrap();
+    let study = STUDY.replace("GO", go.to_str().unwrap());
+    std::fs::write(folder.path().join("study.toml"), study).unwrap();
+    let url = server.database();
+    let submit = "fleet submit --launcher local --nodes 2 --id here study.toml";
+    well(folder.path(), &url, submit);
+    let history = "history --tag fleet:here --limit 100 --format json";
+    until("all is delivered", || {
+        let listed = run(folder.path(), &url, history).stdout;
+        let listed: Value = serde_json::from_slice(&listed).unwrap_or_default();
+        listed["total"] == 11
+    });
+    until("the nodes have ended", || {
+        let status = run(folder.path(), &url, "fleet status here --format json");
+        let status: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
+        status["done"] == 2 && status["running"] == 0
+    });
+    let out = well(folder.path(), &url, "fleet collect here");
+    assert_eq!(out, "Fleet here: 8 records of 2 nodes, 0 new.\n");
+    // The password of a URL would stand there.
+    let submission = folder.path().join("pinwise-fleet/here/submission.json");
+    let mode = std::os::unix::fs::PermissionsExt::mode(
+        &std::fs::metadata(submission).unwrap().permissions(),
+    );
+    assert_eq!(mode & 0o077, 0, "{mode:o}");
+}
+
+const STATUS: &str = "fleet status pinwise-fleet/away --format json";
+
+fn run(folder: &Path, store: &str, line: &str) -> Output {
+    let mut command: Command = pinwise(&folder.join("unused.db"));
+    command.env("PINWISE_STORE", store).current_dir(folder);
+    command.env("XDG_STATE_HOME", folder.join("state"));
+    command.args(line.split(' ')).output().unwrap()
+}
+
+#[track_caller]
+fn well(folder: &Path, store: &str, line: &str) -> String {
+    let output = run(folder, store, line);
+    let (out, err) = texts(&output);
+    assert!(output.status.success(), "{line}: {out}{err}");
+    out
+}
+
+#[track_caller]
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        let waited = start.elapsed();
+        assert!(
+            waited < Duration::from_secs(120),
+            "{what}: not in {waited:?}"
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}

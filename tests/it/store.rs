@@ -1,0 +1,158 @@
+//! Stores: the same conditions for each that there is, servers that go away,
+//! many writers at once, and the command over all of it.
+
+mod away;
+mod commands;
+mod conformance;
+mod filters;
+mod schema;
+pub(crate) mod server;
+mod writers;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use pinwise::machine::Machine;
+use pinwise::machine::sim::SimulatedMachine;
+use pinwise::record::{Comparison, RunRecord};
+use pinwise::store::{Location, Spool, Store};
+use pinwise::study::compare::{self, Observer, Plan, Tuning};
+use pinwise::workload::Command;
+
+/// A store of a test's own, not yet made.
+pub(crate) struct Place {
+    pub(crate) name: &'static str,
+    /// What stands after `--store`.
+    pub(crate) url: String,
+    folder: tempfile::TempDir,
+    told: Arc<Mutex<Vec<String>>>,
+}
+
+impl Place {
+    fn file() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/b/pinwise.db");
+        Self::new("SQLite", format!("sqlite:{}", path.display()), folder)
+    }
+
+    /// In a database that is there.
+    fn database(url: String) -> Self {
+        Self::new("PostgreSQL", url, tempfile::tempdir().unwrap())
+    }
+
+    fn new(name: &'static str, url: String, folder: tempfile::TempDir) -> Self {
+        Self {
+            name,
+            url,
+            folder,
+            told: Arc::default(),
+        }
+    }
+
+    pub(crate) fn try_open(&self) -> Result<Store, pinwise::store::StoreError> {
+        let told = Arc::clone(&self.told);
+        let spool = Spool {
+            folder: self.path("spool"),
+            warn: Arc::new(move |line| told.lock().unwrap().push(line.to_owned())),
+        };
+        let location = Location::parse(&self.url).unwrap();
+        Store::open_at(&location, &spool).map(Option::unwrap)
+    }
+
+    pub(crate) fn open(&self) -> Store {
+        self.try_open().unwrap()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// What was told since this was asked last.
+    fn told(&self) -> Vec<String> {
+        std::mem::take(&mut *self.told.lock().unwrap())
+    }
+
+    /// Names of files that wait in the spool, without the journals' folder.
+    fn waiting(&self) -> Vec<String> {
+        fn walk(folder: &Path, names: &mut Vec<String>) {
+            for entry in std::fs::read_dir(folder).into_iter().flatten() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    walk(&path, names);
+                } else {
+                    names.push(path.file_name().unwrap().to_str().unwrap().to_owned());
+                }
+            }
+        }
+        let mut names = Vec::new();
+        walk(&self.path("spool"), &mut names);
+        names.sort();
+        names
+    }
+}
+
+/// A store of each kind that there is here, for the test of this name.
+pub(crate) fn places(test: &str) -> Vec<Place> {
+    let database = server::database(test).map(Place::database);
+    let places = [Some(Place::file()), database].into_iter().flatten();
+    places
+        .inspect(|place| eprintln!("{test}: {}", place.name))
+        .collect()
+}
+
+/// A small simulated comparison.
+pub(crate) fn comparison(id: &str) -> Comparison {
+    watched(id, &mut compare::Unwatched)
+}
+
+fn watched(id: &str, observer: &mut dyn Observer) -> Comparison {
+    let mut machine = SimulatedMachine::open("core:2 pu:1", 1).unwrap();
+    let (topology, _) = machine.topology().unwrap();
+    let placements = ["os-default", "cpu:0"].map(|name| name.parse().unwrap());
+    let command = Command::from_line("prog").unwrap();
+    let plan = Plan {
+        id: id.to_owned(),
+        tuning: Tuning {
+            max_runs: Some(8),
+            ..Tuning::default()
+        },
+        ..Plan::of_placements(command, &topology, &placements).unwrap()
+    };
+    compare::run(&plan, &mut machine, observer).unwrap()
+}
+
+/// A run of it.
+fn run() -> RunRecord {
+    comparison("one").arms[0].runs[0].clone()
+}
+
+/// Stores a comparison as it grows, up to so many runs.
+struct Keeper<'a> {
+    store: &'a mut Store,
+    left: usize,
+}
+
+impl Observer for Keeper<'_> {
+    fn begin(&mut self, record: &Comparison) {
+        self.store.begin(record).unwrap();
+    }
+
+    fn run(&mut self, arm: usize, run: &RunRecord) {
+        if self.left > 0 {
+            self.left -= 1;
+            self.store.add_run(arm, run).unwrap();
+        }
+    }
+}
+
+/// Writes a record whose writer ends after so many runs.
+fn cut_off(store: Store, id: &str, runs: usize) {
+    let mut store = store;
+    watched(
+        id,
+        &mut Keeper {
+            store: &mut store,
+            left: runs,
+        },
+    );
+}

@@ -1,0 +1,328 @@
+//! The command over stores on a server.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::server::{Server, database};
+use crate::support::{pinwise, texts};
+
+/// A database and a folder.
+struct Stage {
+    url: String,
+    folder: tempfile::TempDir,
+}
+
+const SIMULATED: [&str; 14] = [
+    "--machine",
+    "sim:core:4 pu:2",
+    "--format",
+    "json",
+    "compare",
+    "--seed",
+    "1",
+    "--max-runs",
+    "8",
+    "--place",
+    "os-default",
+    "--place",
+    "cpu:0",
+    "--",
+];
+
+impl Stage {
+    fn new(url: String) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self { url, folder }
+    }
+
+    fn pinwise(&self, arguments: &[&str]) -> Command {
+        let mut command = pinwise(&self.folder.path().join("unused.db"));
+        command
+            .env("PINWISE_STORE", &self.url)
+            .env("XDG_STATE_HOME", self.folder.path().join("state"))
+            .env_remove("PGPASSWORD")
+            .args(arguments)
+            .current_dir(self.folder.path());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.pinwise(arguments).output().unwrap()
+    }
+
+    #[track_caller]
+    fn print(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let (out, err) = texts(&output);
+        assert!(output.status.success(), "{arguments:?}: {err}");
+        assert_eq!(err, "", "{arguments:?}");
+        out
+    }
+
+    #[track_caller]
+    fn json(&self, arguments: &[&str]) -> Value {
+        let out = self.print(&[arguments, &["--format", "json"]].concat());
+        serde_json::from_str(&out).unwrap()
+    }
+
+    /// Compares on a simulated machine; the record.
+    #[track_caller]
+    fn compare(&self) -> Value {
+        let out = self.print(&[&SIMULATED[..], &["prog"]].concat());
+        serde_json::from_str(&out).unwrap()
+    }
+
+    fn waiting(&self) -> usize {
+        let spool = self.folder.path().join("state/pinwise/spool");
+        let folders = std::fs::read_dir(spool).into_iter().flatten();
+        let files = folders.flat_map(|folder| std::fs::read_dir(folder.unwrap().path()).unwrap());
+        files.count()
+    }
+}
+
+#[test]
+fn records_are_stored_listed_shown_tagged_compared_and_removed() {
+    let test = "store::records_are_stored_listed_shown_tagged_compared_and_removed";
+    let Some(url) = database(test) else {
+        return;
+    };
+    let stage = Stage::new(url);
+    let first = stage.compare();
+    let id = first["id"].as_str().unwrap();
+    assert_eq!(stage.json(&["show", id]), first);
+    let second = stage.compare();
+    let listed = stage.json(&["history"]);
+    assert_eq!(listed["records"].as_array().unwrap().len(), 2);
+    assert_eq!(listed["records"][0]["id"], second["id"]);
+    assert!(stage.print(&["show", "last"]).contains("prog"));
+    let tagged = stage.json(&["tag", id, "--add", "good"]);
+    assert_eq!(tagged["records"][0]["tags"][0], "good");
+    assert_eq!(
+        stage.json(&["history", "--tag", "good"])["records"][0]["id"],
+        first["id"]
+    );
+    let diff = stage.json(&["diff", id, second["id"].as_str().unwrap()]);
+    assert_eq!(diff["schema"], "pinwise.diff/1");
+    let csv = stage.print(&["export", "last", "--csv"]);
+    assert!(csv.lines().count() > 2);
+    let pruned = stage.json(&["prune", "--untagged", "--yes"]);
+    assert_eq!(pruned["records"][0], second["id"]);
+    assert_eq!(pruned["freed_bytes"], 0);
+    stage.compare();
+    let told = stage.print(&["prune", "--untagged", "--yes"]);
+    assert_eq!(
+        told,
+        "Removed 1 record; the server gives their space back when it vacuums.\n"
+    );
+    assert_eq!(stage.json(&["history"])["total"], 1);
+    assert!(!stage.folder.path().join("unused.db").exists());
+    assert_eq!(stage.waiting(), 0);
+}
+
+/// A line that a service has said, within a minute.
+fn line_of(child: &mut Child) -> String {
+    let mut line = String::new();
+    let out = child.stdout.take().unwrap();
+    BufReader::new(out).read_line(&mut line).unwrap();
+    line.trim().to_owned()
+}
+
+/// The body of an answer.
+fn get(address: &str) -> String {
+    let (host, path) = address
+        .strip_prefix("http://")
+        .unwrap()
+        .split_once('/')
+        .unwrap();
+    let mut stream = std::net::TcpStream::connect(host).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .unwrap();
+    let request = format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_site_shows_what_a_server_has_and_outlives_it() {
+    let Some(server) = Server::own("store::a_site_shows_what_a_server_has_and_outlives_it") else {
+        return;
+    };
+    let stage = Stage::new(server.database());
+    let record = stage.compare();
+    let id = record["id"].as_str().unwrap();
+    let mut command = stage.pinwise(&["serve", "--quiet"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut site = command.spawn().unwrap();
+    let address = line_of(&mut site);
+    let list = || get(&format!("{address}api/records"));
+    assert!(list().contains(id), "{}", list());
+    assert!(get(&format!("{address}api/records/{id}")).contains("pinwise.comparison/1"));
+    server.stop();
+    let away = list();
+    assert!(
+        away.starts_with("HTTP/1.1 503") && away.contains("cannot be reached"),
+        "{away}"
+    );
+    server.start();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !list().contains(id) {
+        assert!(Instant::now() < deadline, "{}", list());
+    }
+    let killed = Command::new("kill").arg(site.id().to_string()).status();
+    assert!(killed.unwrap().success());
+    assert!(site.wait().unwrap().success());
+    let mut err = String::new();
+    site.stderr.unwrap().read_to_string(&mut err).unwrap();
+    assert_eq!(err.matches("cannot be reached").count(), 1, "{err}");
+}
+
+#[test]
+fn a_measurement_outlives_its_server() {
+    let Some(server) = Server::own("store::a_measurement_outlives_its_server") else {
+        return;
+    };
+    let stage = Stage::new(server.database());
+    stage.compare();
+    let script = "echo >> started; until [ -e go ]; do sleep 0.01; done";
+    let mut command = stage.pinwise(&["compare", "--place", "os-default", "--placebo"]);
+    command
+        .args(["--warmup", "0", "--max-runs", "2", "--format", "json"])
+        .args(["--shell", "--", script])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let comparing = command.spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !stage.folder.path().join("started").exists() {
+        assert!(Instant::now() < deadline);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // On another host it is seen growing.
+    let other = Stage::new(stage.url.clone());
+    let refused = other.run(&["tag", "last", "--add", "x"]);
+    let (_, err) = texts(&refused);
+    assert!(err.contains("is still being written"), "{err}");
+    server.stop();
+    std::fs::write(stage.folder.path().join("go"), "").unwrap();
+    let output = comparing.wait_with_output().unwrap();
+    let (out, err) = texts(&output);
+    assert!(output.status.success(), "{err}");
+    assert_eq!(err.lines().count(), 1, "{err}");
+    assert!(
+        err.starts_with("warning:") && err.contains("spool"),
+        "{err}"
+    );
+    let record: Value = serde_json::from_str(&out).unwrap();
+    assert!(stage.waiting() > 0);
+    // Who reads is told, and nothing that waits is lost by it.
+    let output = stage.run(&["history"]);
+    let (_, err) = texts(&output);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        err.contains("cannot be reached") && err.lines().count() == 1,
+        "{err}"
+    );
+    server.start();
+    assert_eq!(
+        stage.json(&["show", record["id"].as_str().unwrap()]),
+        record
+    );
+    assert_eq!(stage.json(&["history"])["total"], 2);
+    assert_eq!(stage.waiting(), 0);
+}
+
+#[test]
+fn runs_of_a_killed_writer_are_taken_in_on_its_host() {
+    let Some(url) = database("store::runs_of_a_killed_writer_are_taken_in_on_its_host") else {
+        return;
+    };
+    let stage = Stage::new(url.clone());
+    let script = "echo >> started; [ $(wc -l < started) -lt 8 ] || sleep 60";
+    let mut command = stage.pinwise(&["compare", "--place", "os-default", "--placebo"]);
+    command
+        .args(["--warmup", "0", "--max-runs", "100", "--quiet"])
+        .args(["--shell", "--", script])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut comparing = command.spawn().unwrap();
+    let lines = || {
+        let started = std::fs::read_to_string(stage.folder.path().join("started"));
+        started.unwrap_or_default().lines().count()
+    };
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while lines() < 8 {
+        assert!(Instant::now() < deadline);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let other = Stage::new(url);
+    assert_eq!(other.json(&["history"])["records"][0]["complete"], false);
+    comparing.kill().unwrap();
+    comparing.wait().unwrap();
+    let runs = |stage: &Stage| {
+        let record = stage.json(&["show", "last"]);
+        let arms = record["arms"].as_array().unwrap().clone();
+        let of = |arm: &Value, key: &str| arm[key].as_array().map_or(0, Vec::len);
+        let counts = arms
+            .iter()
+            .map(|arm| of(arm, "runs") + of(arm, "other_runs"));
+        counts.sum::<usize>()
+    };
+    assert_eq!(runs(&stage), 7);
+    assert_eq!(runs(&other), 7);
+    assert_eq!(stage.waiting(), 0);
+    // Nobody writes it any more, which other hosts see, too.
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !other.run(&["tag", "last", "--add", "x"]).status.success() {
+        assert!(Instant::now() < deadline);
+    }
+}
+
+#[test]
+fn stores_are_copied() {
+    let Some(url) = database("store::stores_are_copied") else {
+        return;
+    };
+    let stage = Stage::new(url.clone());
+    let records = [stage.compare(), stage.compare()];
+    let file = format!("sqlite:{}", stage.folder.path().join("copy.db").display());
+    let copy = |from: &str, to: &str| stage.print(&["store", "copy", from, to]);
+    assert_eq!(copy(&url, &file), "Copied 2 records.\n");
+    let new = "Copied 0 records; 2 of 2 were there already.\n";
+    assert_eq!(copy(&url, &file), new);
+    assert_eq!(copy(&file, &url), new);
+    let Some(second) = database("store::stores_are_copied") else {
+        return;
+    };
+    let told = stage.json(&["store", "copy", &file, &second]);
+    assert_eq!(
+        (told["copied"].as_u64(), told["already_there"].as_u64()),
+        (Some(2), Some(0))
+    );
+    let there = Stage::new(second);
+    for record in &records {
+        assert_eq!(
+            &there.json(&["show", record["id"].as_str().unwrap()]),
+            record
+        );
+    }
+    let refused = |arguments: &[&str], words: &str| {
+        let output = stage.run(&[&["store", "copy"], arguments].concat());
+        let (_, err) = texts(&output);
+        assert_eq!(output.status.code(), Some(2), "{err}");
+        assert!(err.contains(words) && err.lines().count() == 1, "{err}");
+    };
+    refused(&[&file, &file], "the same store");
+    refused(&["absent.db", &file], "FROM: there is no file absent.db");
+    refused(&["none", &file], "FROM: none is no store");
+    refused(&["x:y", &file], "FROM 'x:y': write sqlite:PATH");
+    refused(
+        &[&file, "postgres://u:secret@/x?host=/nowhere"],
+        "TO: the store postgres://u@/x",
+    );
+    assert!(!stage.folder.path().join("absent.db").exists());
+}

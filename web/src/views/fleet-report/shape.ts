@@ -1,0 +1,200 @@
+// What is told of a fleet's report: what is missing, nodes with what departs
+// in them, rows of tables, and where figures stand on a strip.
+
+import { digits, percent, quantity } from '../../format';
+import type { Cell } from '../../sortable';
+import { timesMark } from '../fleet/shape';
+import type { Group, GroupFigure, Outlier, Report } from './record';
+
+/** "12 of 4,000 nodes have no record; 3 lack steps."; empty where nothing is missing. */
+export function missingWords(report: Report): string {
+  const { asked, nodes, complete } = report;
+  const parts: string[] = [];
+  if (asked !== null && nodes !== null && asked > nodes) parts.push(`${many(asked - nodes)} of the ${many(asked)} nodes asked ${asked - nodes === 1 ? 'has' : 'have'} no record`);
+  if (nodes !== null && complete !== null && nodes > complete) parts.push(`${many(nodes - complete)} of ${many(nodes)} nodes ${nodes - complete === 1 ? 'lacks' : 'lack'} steps`);
+  return parts.length > 0 ? `${parts.join('; ')}.` : '';
+}
+
+const many = (number: number): string => number.toLocaleString('en-US');
+
+/** What the table of outliers is narrowed to; `null`: everything. */
+export interface Narrowing {
+  group: number | null;
+  figure: string | null;
+}
+
+export const passing = (outliers: readonly Outlier[], narrowing: Narrowing): Outlier[] =>
+  outliers.filter((o) => (narrowing.group === null || o.group === narrowing.group) && (narrowing.figure === null || o.figure === narrowing.figure));
+
+/** Figures and settings that depart, those of most nodes first. */
+export function figuresOf(outliers: readonly Outlier[]): [figure: string, times: number][] {
+  const counted = new Map<string, number>();
+  for (const { figure } of outliers) counted.set(figure, (counted.get(figure) ?? 0) + 1);
+  return [...counted].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]));
+}
+
+export interface DepartingNode {
+  node: string;
+  group: number | null;
+  outliers: Outlier[];
+}
+
+/** Nodes in the order of the record: those that depart most first. */
+export function departing(outliers: readonly Outlier[]): DepartingNode[] {
+  const nodes = new Map<string, DepartingNode>();
+  for (const outlier of outliers) {
+    const known = nodes.get(outlier.node);
+    if (known) known.outliers.push(outlier);
+    else nodes.set(outlier.node, { node: outlier.node, group: outlier.group, outliers: [outlier] });
+  }
+  return [...nodes.values()];
+}
+
+/** "0.012", "< 0.0001". */
+export function chance(p: number | null): string {
+  if (p === null) return '–';
+  return p < 1e-4 ? '< 0.0001' : digits(p, 2);
+}
+
+/** "×0.55 (−45 %)" is too wide for a table: the ratio alone. */
+const ratioCell = (ratio: number | null): Cell => ({ text: ratio === null ? '–' : timesMark(ratio), sort: ratio });
+
+/** "Group 2: EPYC"; commands take the number, too. */
+export const groupName = (groups: readonly Group[], group: number | null): string =>
+  group === null ? '–' : `Group ${group + 1}${groups[group]?.name ? `: ${groups[group].name}` : ''}`;
+
+/** Addresses that names in rows lead to; `null` where there is nothing to open. */
+export type Link = (id: string) => string | undefined;
+
+/** One row for each figure and setting that departs. */
+export function outlierRow(outlier: Outlier, report: Report, link: Link): Cell[] {
+  const node = nodeId(report, outlier.node);
+  const told = (value: number | null, setting: string | null): Cell => (outlier.isSetting ? { text: setting ?? '–' } : { text: quantity(value, outlier.unit, 3), sort: value });
+  return [
+    { text: outlier.node, href: link(node) },
+    { text: outlier.figure, href: outlier.record && outlier.record !== node ? link(outlier.record) : undefined },
+    told(outlier.value, outlier.setting),
+    told(outlier.typical, outlier.typicalSetting),
+    ratioCell(outlier.ratio),
+    { text: chance(outlier.adjustedP), sort: outlier.adjustedP },
+    { text: outlier.sentence },
+  ];
+}
+
+/** Figures named in a node's row. */
+const MOST_NAMED = 3;
+
+/** One row for each node that departs. */
+export function nodeRow(node: DepartingNode, report: Report, link: Link): Cell[] {
+  const named = node.outliers.slice(0, MOST_NAMED).map((outlier) => outlier.figure);
+  const more = node.outliers.length - named.length;
+  return [
+    { text: node.node, href: link(nodeId(report, node.node)) },
+    { text: node.group === null ? '–' : `${node.group + 1}`, sort: node.group },
+    { text: `${node.outliers.length}`, sort: node.outliers.length },
+    { text: named.join(', ') + (more > 0 ? ` and ${more} more` : '') },
+    { text: node.outliers[0]!.sentence },
+  ];
+}
+
+/** The id of a node's record. */
+export const nodeId = (report: { fleet: string }, node: string): string => `${report.fleet}.${node}`;
+
+/** Ratios to the median that strips reach at most: beyond, an arrow stands at the edge. */
+const FARTHEST = 4;
+const NEAREST = 1.1;
+
+/** From the least to the greatest ratio that a group's strips show. */
+export type Range = readonly [low: number, high: number];
+
+const ratioTo = (median: number | null, value: number | null): number | null => (median !== null && value !== null && median > 0 && value > 0 ? value / median : null);
+
+/** A range of ratios that holds the figures, equal ratios equally far apart. */
+export function rangeOf(ratios: readonly (number | null)[]): Range {
+  let [low, high] = [1 / NEAREST, NEAREST];
+  for (const ratio of ratios) {
+    if (ratio === null || !(ratio > 0)) continue;
+    low = Math.min(low, ratio);
+    high = Math.max(high, ratio);
+  }
+  const margin = 1.03;
+  return [Math.max(1 / FARTHEST, low / margin), Math.min(FARTHEST, high * margin)];
+}
+
+/** The range of a group: its figures' ends and its outliers. */
+export function groupRange(group: Group, outliers: readonly Outlier[]): Range {
+  const ends = group.figures.flatMap((figure) => [ratioTo(figure.median, figure.least), ratioTo(figure.median, figure.greatest)]);
+  return rangeOf([...ends, ...outliers.map((outlier) => outlier.ratio)]);
+}
+
+/** Where a ratio stands, per cent of the strip's width, and whether it lies beyond it. */
+export function place(ratio: number, [low, high]: Range): { at: number; beyond: -1 | 0 | 1 } {
+  const share = Math.log(ratio / low) / Math.log(high / low);
+  // Dots at the very edge would be cut in half.
+  const at = 1 + 98 * Math.min(1, Math.max(0, share));
+  return { at: Math.round(at * 100) / 100, beyond: share < -1e-9 ? -1 : share > 1 + 1e-9 ? 1 : 0 };
+}
+
+const TICKS = [1, 2, 0.5, 4, 0.25, 1.5, 0.67, 3, 0.33, 1.2, 0.8, 1.1, 0.9, 1.05, 0.95];
+/** Per cent of the width that a tick's label takes, also on a small screen. */
+const TICK_ROOM = 13;
+
+/** Ratios that the axis names: round ones, 1 first, as many as have room. */
+export function ticks(range: Range): number[] {
+  const taken: number[] = [];
+  for (const tick of TICKS) {
+    const { at, beyond } = place(tick, range);
+    const isClear = taken.every((other) => Math.abs(place(other, range).at - at) >= TICK_ROOM);
+    if (beyond === 0 && isClear && at > 4 && at < 96) taken.push(tick);
+  }
+  return taken.sort((a, b) => a - b);
+}
+
+/** Where ordinary nodes lie on a figure's strip; a part that is not known is `null`. */
+export interface StripEnds {
+  box: readonly [p5: number, p95: number] | null;
+  reach: readonly [least: number, greatest: number] | null;
+}
+
+/** A figure's strip; `null` where ratios to its median mean nothing. */
+export function stripOf(figure: GroupFigure): StripEnds | null {
+  if (figure.median === null || !(figure.median > 0)) return null;
+  const both = (low: number | null, high: number | null): readonly [number, number] | null => {
+    const [from, to] = [ratioTo(figure.median, low), ratioTo(figure.median, high)];
+    return from === null || to === null ? null : [from, to];
+  };
+  return { box: both(figure.p5, figure.p95), reach: both(figure.least, figure.greatest) };
+}
+
+/** Groups whose strips are shown at once: the first in which nodes depart, else the first. */
+export function openGroups(report: Report, most: number): Set<number> {
+  const departing = report.groups.map((_, at) => at).filter((at) => report.outliers.some((outlier) => outlier.group === at && !outlier.isSetting));
+  return new Set((departing.length > 0 ? departing : [0]).slice(0, most));
+}
+
+/** Figures of a group, and behind them what else nodes depart in, such as the widths of their intervals. */
+export function stripsOf(group: Group, outliers: readonly Outlier[]): { figure: GroupFigure; outliers: readonly Outlier[] }[] {
+  const departed = new Map<string, Outlier[]>();
+  for (const outlier of outliers) {
+    if (outlier.isSetting) continue;
+    const known = departed.get(outlier.figure);
+    if (known) known.push(outlier);
+    else departed.set(outlier.figure, [outlier]);
+  }
+  const told = new Set(group.figures.map((figure) => figure.label));
+  const others = [...departed].filter(([label]) => !told.has(label)).map(([label, own]): GroupFigure => {
+    const { unit, typical } = own[0]!;
+    return { label, unit, nodes: null, median: typical, spread: null, p5: null, p95: null, least: null, greatest: null };
+  });
+  return [...group.figures, ...others].map((figure) => ({ figure, outliers: departed.get(figure.label) ?? [] }));
+}
+
+/** "median 90.2 ns, 5th to 95th percentile 85 ns to 95 ns, least 80 ns, greatest 160 ns; 3 nodes depart". */
+export function stripWords(figure: GroupFigure, departed: number): string {
+  const of = (value: number | null): string => quantity(value, figure.unit, 3);
+  const spread = figure.spread === null ? '' : `, ordinary nodes within about ${percent(figure.spread)} of it`;
+  const box = figure.p5 === null || figure.p95 === null ? '' : `, 5th to 95th percentile ${of(figure.p5)} to ${of(figure.p95)}`;
+  const reach = figure.least === null || figure.greatest === null ? '' : `, least ${of(figure.least)}, greatest ${of(figure.greatest)}`;
+  const who = departed === 0 ? 'none departs' : departed === 1 ? '1 node departs' : `${many(departed)} nodes depart`;
+  return `median ${of(figure.median)}${spread}${box}${reach}; ${who}`;
+}
