@@ -98,6 +98,10 @@ pub fn run(
             break;
         }
     }
+    // Another attempt may have done what was passed over.
+    if interrupted.is_none() && !is_whole {
+        is_whole = attempt.write_node(runner)?;
+    }
     let outcome = match (&interrupted, is_whole) {
         (Some(_), _) => Outcome::Interrupted,
         (None, true) => Outcome::Whole,

@@ -9,6 +9,8 @@ struct Script {
     ends: Vec<(StepEnd, &'static str)>,
     ran: Vec<String>,
     delivered: Vec<usize>,
+    /// Another attempt does step `b` after so many were delivered.
+    other: Option<usize>,
 }
 
 impl Script {
@@ -17,6 +19,7 @@ impl Script {
             ends: ends.to_vec(),
             ran: Vec::new(),
             delivered: Vec::new(),
+            other: None,
         }
     }
 }
@@ -34,8 +37,12 @@ impl Runner for Script {
         "2026-01-01T00:00:01Z".to_owned()
     }
 
-    fn deliver(&mut self, _place: &NodeFolder, tale: &NodeTale) {
+    fn deliver(&mut self, place: &NodeFolder, tale: &NodeTale) {
         self.delivered.push(tale.done.len());
+        if self.other == Some(self.delivered.len()) {
+            let body = with_id(GOOD, "f.n1~b").unwrap();
+            assert!(place.put_record("b", &body, 2, "t", 1.0).unwrap());
+        }
     }
 
     fn tell(&mut self, _sentence: &str) {}
@@ -67,7 +74,7 @@ fn steps_that_lack_a_record_are_run_and_no_others() {
     let mut script = Script::new(&[(StepEnd::Status(2), ""), (StepEnd::Status(3), GOOD)]);
     assert_eq!(attempt(&folder, &record, &mut script), Outcome::Lacking);
     assert_eq!(script.ran, ["a", "b"]);
-    assert_eq!(script.delivered, [0, 0, 1]);
+    assert_eq!(script.delivered, [0, 0, 1, 1]);
     let found = tale(&folder, &record);
     assert_eq!(
         found.record.steps[0].why.as_deref(),
@@ -86,6 +93,15 @@ fn steps_that_lack_a_record_are_run_and_no_others() {
     assert_eq!(Outline::of(&body).tags, ["fleet:f", "own", "t"]);
     let mut script = Script::new(&[]);
     assert_eq!(attempt(&folder, &record, &mut script), Outcome::Whole);
+}
+
+#[test]
+fn what_another_attempt_does_meanwhile_counts() {
+    let (_place, folder, record) = site();
+    let mut script = Script::new(&[(StepEnd::Status(0), GOOD)]);
+    script.other = Some(2);
+    assert_eq!(attempt(&folder, &record, &mut script), Outcome::Whole);
+    assert_eq!(script.ran, ["a"]);
 }
 
 #[test]
