@@ -8,9 +8,9 @@ use crate::record::{RecipeEntry, RecipeList, RecipeParameter};
 pub fn recipes(list: &RecipeList, palette: Palette) -> String {
     let mut text = String::new();
     for recipe in &list.recipes {
-        text.push_str(&palette.strong(&visible(&recipe.name)));
-        text.push_str(&format!("{}\n", absence(recipe)));
-        let mut lines = vec![recipe.about.clone()];
+        text.push_str(&format!("{}\n", palette.strong(&visible(&recipe.name))));
+        let mut lines = absence(recipe);
+        lines.push(recipe.about.clone());
         if !recipe.threads.is_empty() {
             lines.push(recipe.threads.clone());
         }
@@ -32,19 +32,19 @@ pub fn recipes(list: &RecipeList, palette: Palette) -> String {
     text
 }
 
-fn absence(recipe: &RecipeEntry) -> String {
+/// What is to be installed first, if anything.
+fn absence(recipe: &RecipeEntry) -> Vec<String> {
     if recipe.available {
-        return String::new();
+        return Vec::new();
     }
     let programs: Vec<&str> = recipe.missing.iter().map(|m| m.program.as_str()).collect();
     let mut packages: Vec<&str> = recipe.missing.iter().map(|m| m.package.as_str()).collect();
     packages.dedup();
-    let line = format!(
-        " (not here: no {}; apt-get install {})",
+    vec![format!(
+        "Not here: no {}; apt-get install {}",
         programs.join(", "),
         packages.join(" ")
-    );
-    visible(&line)
+    )]
 }
 
 fn described(parameter: &RecipeParameter) -> String {
@@ -57,4 +57,38 @@ fn described(parameter: &RecipeParameter) -> String {
         parameter.name, parameter.default, parameter.about
     );
     paragraph("    ", "      ", &line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::RecipeMissing;
+    use crate::report::WIDTH;
+
+    #[test]
+    fn many_missing_programs_fit_the_width() {
+        let missing = |n: usize| RecipeMissing {
+            program: format!("program-{n} or another-{n}"),
+            package: format!("package-{n}"),
+        };
+        let recipe = RecipeEntry {
+            name: "servers".to_owned(),
+            about: String::new(),
+            threads: String::new(),
+            metric: "time".to_owned(),
+            unit: "s".to_owned(),
+            parameters: Vec::new(),
+            available: false,
+            missing: (0..4).map(missing).collect(),
+        };
+        let list = RecipeList {
+            recipes: vec![recipe],
+        };
+        let text = recipes(&list, Palette::new(false));
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
+        assert!(
+            text.replace(['\n', ' '], "")
+                .contains("apt-getinstallpackage-0package-1")
+        );
+    }
 }
