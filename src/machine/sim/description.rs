@@ -9,6 +9,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use super::behaviour::{self, Behaviour, Behaviours};
 use super::mechanism::{Assumed, Given, Scheduler};
 use super::noise::{NoiseParts, RawNoise};
 use super::performance::{Keys, Performance};
@@ -73,6 +74,9 @@ struct RawDescription {
     /// True cost ratio to os-default, by placement.
     #[serde(default)]
     effects: BTreeMap<String, f64>,
+    /// What else is true of runs of one placement only.
+    #[serde(default)]
+    behaviour: BTreeMap<String, Behaviour>,
     #[serde(default)]
     noise: RawNoise,
     /// How it is really wired, and what probes find.
@@ -97,6 +101,7 @@ pub(super) struct Description {
     workloads: BTreeMap<String, SimWorkload>,
     fallback: SimWorkload,
     effects: Vec<(CpuSet, f64)>,
+    pub(super) behaviours: Behaviours,
     pub(super) noise: NoiseParts,
     pub(super) wiring: Wiring,
     pub(super) scheduler: Option<Scheduler>,
@@ -116,6 +121,7 @@ impl Description {
             kind: Vec::new(),
             workload: BTreeMap::new(),
             effects: BTreeMap::new(),
+            behaviour: BTreeMap::new(),
             noise: RawNoise::lognormal(0.01),
             wiring: Figures::default(),
             scheduler: None,
@@ -187,6 +193,7 @@ impl Checker<'_> {
         };
         let (topology, speeds) = shape.build(self)?;
         let effects = self.effects("effects", &raw.effects, &topology)?;
+        let behaviours = behaviour::check(raw.behaviour, &topology, self)?;
         let mut workloads = raw.workload;
         for (name, workload) in &mut workloads {
             workload.check(name, &topology, self)?;
@@ -212,6 +219,7 @@ impl Checker<'_> {
             workloads,
             fallback,
             effects,
+            behaviours,
             noise: raw.noise.check(self, folder)?,
             wiring,
             scheduler: raw.scheduler,

@@ -7,6 +7,7 @@
 //! simulated: a budget of an hour is over in a moment. Nothing of the host is
 //! looked at but the description's own files.
 
+mod behaviour;
 mod description;
 mod mechanism;
 mod noise;
@@ -57,6 +58,7 @@ pub struct SimulatedMachine {
     label: String,
     description: Description,
     noise: Noise,
+    memory: behaviour::Memory,
     probing: Probing,
     chance: ChaCha8Rng,
     now_s: f64,
@@ -89,6 +91,7 @@ impl Prepared {
                 factor: 1.0,
                 user_share: None,
                 sys_share: None,
+                foreign_cpus: None,
             },
         }
     }
@@ -164,6 +167,7 @@ impl SimulatedMachine {
             label,
             description,
             noise,
+            memory: behaviour::Memory::default(),
             chance,
             now_s: 0.0,
             next_thread: FIRST_THREAD,
@@ -239,8 +243,14 @@ impl SimulatedMachine {
     fn prepare(&mut self, request: &Request<'_>) -> Prepared {
         let name = request.workload.command.program_name();
         let (kernel, workload) = self.meaning(request);
-        let effect = self.description.effect(&workload, request.cpus);
         let noise = self.noise.next(self.now_s, &mut self.chance);
+        let own = self.memory.factor(
+            &self.description.behaviours,
+            request.cpus,
+            noise.foreign_cpus.unwrap_or(0.0),
+            &mut self.chance,
+        );
+        let effect = own * self.description.effect(&workload, request.cpus);
         Prepared {
             name: name.to_owned(),
             kernel,
@@ -267,6 +277,7 @@ impl SimulatedMachine {
         let base_s = played.map_or(workload.base_s, |played| played.wall_s);
         let wall_s = prepared.stretched_s(base_s).min(LONGEST_RUN_S);
         self.now_s += wall_s;
+        let wall_s = self.noise.as_read(wall_s);
         let end = self.fails(workload, request.cpus).unwrap_or(End::Status(0));
         let timeout = request.workload.timeout.map(|t| t.as_secs_f64());
         let is_late = timeout.is_some_and(|limit| wall_s > limit);
@@ -277,7 +288,10 @@ impl SimulatedMachine {
             Some(kernel) => kernel.printed(wall_s),
             None => format!("simulated {name}: {wall_s:.9} s\n"),
         };
-        let foreign = played.filter(|_| self.has_neighbours());
+        let played_foreign = played
+            .filter(|_| self.has_neighbours())
+            .map(|played| prepared.stretched_s(played.foreign_s));
+        let drawn_foreign = noise.foreign_cpus.map(|cpus| cpus * wall_s);
         Run {
             user: Some(seconds(wall_s * user_share)),
             system: Some(seconds(wall_s * sys_share)),
@@ -285,7 +299,7 @@ impl SimulatedMachine {
             migrations: played.map(|played| played.migrations),
             threads: Some(workload.threads),
             granted: request.cpus.clone(),
-            foreign_cpu: foreign.map(|played| seconds(prepared.stretched_s(played.foreign_s))),
+            foreign_cpu: played_foreign.or(drawn_foreign).map(seconds),
             output: (request.output == Output::Keep).then(|| printed.into_bytes()),
             ..Run::of(seconds(wall_s), if is_late { End::TimedOut } else { end })
         }

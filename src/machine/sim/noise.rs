@@ -22,6 +22,8 @@ pub(super) struct Noise {
     burst: (f64, bool),
     /// Until when, and which level.
     level: (f64, usize),
+    /// Until when others use how many CPUs.
+    load: (f64, f64),
 }
 
 /// What noise does to one run.
@@ -30,6 +32,8 @@ pub(super) struct Draw {
     pub(super) factor: f64,
     pub(super) user_share: Option<f64>,
     pub(super) sys_share: Option<f64>,
+    /// CPUs that others use meanwhile; `None` where the machine does not say.
+    pub(super) foreign_cpus: Option<f64>,
 }
 
 impl Noise {
@@ -44,6 +48,7 @@ impl Noise {
             next_of_series: chance.random_range(0..length),
             level: (0.0, chance.random_range(0..levels)),
             burst: (0.0, true),
+            load: (0.0, 0.0),
             runs: 0,
             wander,
             parts,
@@ -70,7 +75,28 @@ impl Noise {
             factor: factor * recorded.map_or(1.0, |run| run.factor),
             user_share: recorded.and_then(|run| run.user_share),
             sys_share: recorded.and_then(|run| run.sys_share),
+            foreign_cpus: self.foreign_cpus(now_s, chance),
         }
+    }
+
+    /// A time as a clock of this step shows it, at least one step.
+    pub(super) fn as_read(&self, time_s: f64) -> f64 {
+        match self.parts.clock_s {
+            Some(step) => (time_s / step).round().max(1.0) * step,
+            None => time_s,
+        }
+    }
+
+    fn foreign_cpus(&mut self, now_s: f64, chance: &mut impl Rng) -> Option<f64> {
+        let load = self.parts.load.as_ref()?;
+        for _ in 0..MOST_CHANGES {
+            if now_s < self.load.0 {
+                break;
+            }
+            let cpus = load.most_cpus * chance.random::<f64>();
+            self.load = (self.load.0 + exponential(load.dwell_s, chance), cpus);
+        }
+        Some(self.load.1)
     }
 
     fn wander(&mut self, chance: &mut impl Rng) -> f64 {

@@ -25,6 +25,10 @@ pub(in crate::machine::sim) struct RawNoise {
     wander: Option<Wander>,
     /// Every n-th run is slower.
     period: Option<Period>,
+    /// CPUs that others use; runs report it, and `[behaviour]` says what it does.
+    load: Option<Load>,
+    /// Wall-clock times are read off a clock of this step, s.
+    clock_s: Option<f64>,
     /// A CSV of recorded runs (columns wall, user, sys …), replayed in time
     /// order from a seeded offset; `.xz` is read too.
     series: Option<PathBuf>,
@@ -48,6 +52,7 @@ impl RawNoise {
             || self.level_shifts.is_some()
             || self.wander.is_some()
             || self.period.is_some()
+            || self.load.is_some()
             || self.series.is_some()
     }
 }
@@ -94,6 +99,16 @@ pub(in crate::machine::sim) struct Period {
     pub(super) factor: f64,
 }
 
+/// A number of CPUs, uniform from 0 on, that stays for an exponential time.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::machine::sim) struct Load {
+    /// Mean seconds that it stays.
+    pub(super) dwell_s: f64,
+    /// The most CPUs.
+    pub(super) most_cpus: f64,
+}
+
 /// Noise ready to be drawn from.
 #[derive(Debug, Clone, Default)]
 pub(in crate::machine::sim) struct NoiseParts {
@@ -103,6 +118,8 @@ pub(in crate::machine::sim) struct NoiseParts {
     pub(super) level_shifts: Option<LevelShifts>,
     pub(super) wander: Option<Wander>,
     pub(super) period: Option<Period>,
+    pub(super) load: Option<Load>,
+    pub(super) clock_s: Option<f64>,
     pub(super) series: Option<Series>,
 }
 
@@ -139,6 +156,13 @@ impl RawNoise {
                 return Err(checker.bad("noise.period.runs", "must be at least 1"));
             }
         }
+        if let Some(load) = &self.load {
+            checker.positive("noise.load.dwell_s", load.dwell_s)?;
+            checker.positive("noise.load.most_cpus", load.most_cpus)?;
+        }
+        if let Some(clock_s) = self.clock_s {
+            checker.positive("noise.clock_s", clock_s)?;
+        }
         let sd = self.sd.unwrap_or(0.0);
         if !(0.0..10.0).contains(&sd) {
             return Err(checker.bad("noise.sd", "must be from 0 to 10"));
@@ -161,6 +185,8 @@ impl RawNoise {
             level_shifts: self.level_shifts,
             wander: self.wander,
             period: self.period,
+            load: self.load,
+            clock_s: self.clock_s,
             series,
         })
     }
