@@ -6,7 +6,7 @@ use crate::record::{FleetDiff, FleetFigureChange, FleetSide};
 use crate::stats::verdict::count;
 
 /// Widest name of a figure.
-const FIGURE: usize = 30;
+const FIGURE: usize = 22;
 /// Figures of one side that are named.
 const MOST_NAMES: usize = 6;
 
@@ -39,7 +39,10 @@ pub fn fleet_diff(record: &FleetDiff, palette: Palette) -> String {
         palette.strong("Figures, the largest change first")
     ));
     let rows = record.figures.iter().map(row).collect();
-    text.push_str(&table(&["figure", "A", "B", "B/A", "95 % interval"], rows));
+    text.push_str(&table(
+        &["figure", "A", "B", "B/A", "95 % interval", "differs"],
+        rows,
+    ));
     if !record.only_one.is_empty() {
         let names = record.only_one.iter().take(MOST_NAMES);
         let names: Vec<&str> = names.map(String::as_str).collect();
@@ -73,5 +76,6 @@ fn row(figure: &FleetFigureChange) -> Vec<String> {
         quantity(figure.b, &figure.unit),
         format!("{:.3}", figure.ratio),
         interval,
+        if figure.differs { "yes" } else { "–" }.to_owned(),
     ]
 }

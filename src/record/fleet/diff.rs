@@ -65,4 +65,11 @@ pub struct FleetFigureChange {
     pub low: Option<f64>,
     /// Its upper end.
     pub high: Option<f64>,
+    /// p-value of "the ratio is 1", adjusted for the number of figures
+    /// (Benjamini and Hochberg 1995); `null` as the interval.
+    #[serde(default)]
+    pub p_adjusted: Option<f64>,
+    /// Told to differ: by 1 % or more, at a rate of false discoveries of 5 %.
+    #[serde(default)]
+    pub differs: bool,
 }

@@ -489,6 +489,42 @@ fn a_difference_has_the_planted_ratio() {
     assert!((0.93..=0.98).contains(&share), "{share}");
 }
 
+/// Of alike fleets a headline may claim a difference in one of twenty.
+#[test]
+fn alike_fleets_are_rarely_told_apart() {
+    const PAIRS: u64 = 400;
+    let of = |seed: u64, nodes: usize| {
+        made(
+            &Made {
+                nodes,
+                seed,
+                freedom: 30.0,
+            },
+            |_, _| {},
+        )
+    };
+    for nodes in [2, 4, 12] {
+        let claims = (0..PAIRS).filter(|pair| {
+            let (a, b) = (of(2 * pair, nodes), of(2 * pair + 1, nodes + 4));
+            let (of_a, of_b) = (groups(&a), groups(&b));
+            let side = |nodes, group| Side {
+                fleet: "f",
+                nodes,
+                group,
+            };
+            let found = diff(side(&a, &of_a[0]), side(&b, &of_b[0])).unwrap();
+            found.sentence.starts_with("In B")
+        });
+        let share = claims.count() as f64 / PAIRS as f64;
+        println!("{nodes} nodes: {share}");
+        // What chance adds to 5 % in three cases of a thousand.
+        assert!(
+            share <= 0.05 + 3.0 * (0.05 * 0.95 / PAIRS as f64).sqrt(),
+            "{nodes}: {share}"
+        );
+    }
+}
+
 #[test]
 fn one_node_a_side_has_ratios_without_intervals() {
     let one = |seed| {
