@@ -6,6 +6,7 @@
 
 mod apply;
 mod fleet;
+mod generate;
 mod kernels;
 mod profile;
 mod run;
@@ -21,6 +22,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::stats::judge::Judge;
+
 pub(super) use apply::{
     ApplyArgs, LiveArgs, RestoreArgs, RulesAction, RulesArgs, RulesCheckArgs, RulesRunArgs,
     WhatIfArgs,
@@ -30,6 +33,7 @@ pub(super) use fleet::{
     FleetNodeArgs, FleetReportArgs, FleetResumeArgs, FleetSimulateArgs, FleetStatusArgs,
     FleetSubmitArgs,
 };
+pub(super) use generate::{GenerateArgs, Generated};
 pub(super) use kernels::{BenchArgs, KernelArgs, RecipesArgs, ReproduceArgs, SplitChoice, Suite};
 pub(super) use profile::{ProfileAction, ProfileArgs, ProfileDiffArgs, ProfileView};
 pub(super) use run::RunArgs;
@@ -249,7 +253,11 @@ pub struct EffortArgs {
     /// Seed of the order of runs; repeats it [default: random, recorded]
     #[arg(long, value_name = "SEED", value_parser = parse_whole::<u64>)]
     pub seed: Option<u64>,
-    /// How blocks count: less under load (weighted), or all alike (rank)
+    /// What of the runs is judged: typical, mean, p90, p99 (p51 to p99)
+    #[arg(long, value_name = "WHAT", default_value_t = Judge::Typical)]
+    pub judge: Judge,
+    /// How blocks count where that is the typical run: less under load
+    /// (weighted), or all alike (rank)
     #[arg(long, value_enum, value_name = "SCORE", default_value = "weighted")]
     pub score: ScoreChoice,
 }
@@ -425,15 +433,16 @@ pub struct CompareArgs {
     /// Add a second baseline under another name: it must come out the same
     #[arg(long, help_heading = "What is compared")]
     pub placebo: bool,
-    /// Exit with status 1 if an arm is found slower than the baseline and its
-    /// typical ratio is off by more than this
+    /// Exit with status 1 if an arm is found slower than the baseline by more
+    /// than this. What is undecided is said and does not fail; with
+    /// --require-verdict it exits with 3
     #[arg(long, value_name = "SHARE", value_parser = parse_share, help_heading = "What is compared")]
     pub fail_if_slower: Option<f64>,
     /// Then run every arm once more, traced, and say what the scheduler did
     /// with it
     #[arg(long, help_heading = "What is compared")]
     pub trace: bool,
-    /// Exit with status 3 if there is no verdict
+    /// Exit with status 3 if there is no verdict, or --fail-if-slower is open
     #[arg(long, help_heading = "What is compared")]
     pub require_verdict: bool,
     /// Then print the best arm for this tool, as `pinwise apply --as` does
@@ -471,26 +480,4 @@ pub struct AaArgs {
     /// What all experiments take.
     #[command(flatten)]
     pub experiment: ExperimentArgs,
-}
-
-/// `pinwise generate`
-#[derive(Debug, Args)]
-pub struct GenerateArgs {
-    /// What to write
-    #[arg(value_enum)]
-    pub what: Generated,
-    /// Folder to write to
-    #[arg(value_name = "FOLDER")]
-    pub folder: PathBuf,
-}
-
-/// Documents made from the command line's definition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Generated {
-    /// Man pages.
-    Man,
-    /// Completions for bash, zsh and fish.
-    Completions,
-    /// The reference as Markdown.
-    Reference,
 }

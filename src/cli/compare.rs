@@ -10,7 +10,9 @@ use crate::machine::Machine;
 use crate::machine::linux::{LinuxMachine, boot_id};
 use crate::placement::Placement;
 use crate::placement::emit::{self, Target};
-use crate::record::{Comparison, Stopped, TOPOLOGY_SCHEMA, TopologyRecord, VerdictKind};
+use crate::record::{
+    Comparison, ContrastRecord, Stopped, TOPOLOGY_SCHEMA, TopologyRecord, VerdictKind,
+};
 use crate::report;
 use crate::stats::verdict::percent;
 use crate::study::bench::builds;
@@ -269,24 +271,57 @@ fn exit_of(record: &Comparison) -> Exit {
 }
 
 fn gates(record: &Comparison, args: &CompareArgs, terminal: &Terminal) -> Exit {
+    let mut is_open = record.verdict.kind == VerdictKind::Undecided;
     if let Some(limit) = args.fail_if_slower {
-        let slower = record
-            .contrasts
-            .iter()
-            .find(|c| c.verdict == "slower" && c.ratio > 1.0 + limit);
-        if let Some(contrast) = slower {
+        let gate = format!("--fail-if-slower {}", percent(limit));
+        let contrasts = || record.contrasts.iter();
+        let is_slower = |c: &&ContrastRecord| c.verdict == "slower" && c.ratio > 1.0 + limit;
+        if let Some(contrast) = contrasts().find(is_slower) {
             terminal.warn(&format!(
-                "--fail-if-slower {}: {} is typically {} above {}.",
-                percent(limit),
+                "{gate}: {} is {} above {}.",
                 contrast.arm,
                 percent(contrast.ratio - 1.0),
                 contrast.baseline
             ));
             return Exit::GateFailed;
         }
+        // Passing is a statement, too: only an interval below the limit makes it.
+        let passes = |c: &ContrastRecord| c.high.is_some_and(|high| high <= 1.0 + limit);
+        for contrast in contrasts().filter(|c| !passes(c)) {
+            is_open = true;
+            terminal.warn(&format!(
+                "{gate} is undecided: {}",
+                undecided_gate(contrast)
+            ));
+        }
+        let is_judged = |name: &str| {
+            name == record.baseline || contrasts().any(|contrast| contrast.arm == name)
+        };
+        for arm in record.arms.iter().filter(|arm| !is_judged(&arm.name)) {
+            is_open = true;
+            let why = if arm.eliminated {
+                "was eliminated in screening"
+            } else {
+                "could not be measured"
+            };
+            terminal.warn(&format!("{gate} is undecided: {} {why}.", arm.name));
+        }
     }
-    if args.require_verdict && record.verdict.kind == VerdictKind::Undecided {
+    if args.require_verdict && is_open {
         return Exit::Undecided;
     }
     Exit::Done
+}
+
+fn undecided_gate(contrast: &ContrastRecord) -> String {
+    let ContrastRecord { arm, baseline, .. } = contrast;
+    match contrast.high {
+        Some(high) => format!(
+            "{arm} may cost up to {} more than {baseline}. (With --require-verdict the exit status is 3.)",
+            percent(high - 1.0)
+        ),
+        None => format!(
+            "too few blocks to say anything of {arm} against {baseline}. (With --require-verdict the exit status is 3.)"
+        ),
+    }
 }

@@ -235,6 +235,7 @@ pub(super) fn tuning(effort: &EffortArgs) -> Tuning {
         budget: effort.budget.or(default_budget),
         max_runs: effort.max_runs,
         warmup: effort.warmup,
+        judge: effort.judge,
         score: match effort.score {
             ScoreChoice::Weighted => Score::Weighted,
             ScoreChoice::Rank => Score::Rank,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::contrast::ContrastRecord;
 use super::coverage::CoverageRecord;
 use super::finding::Finding;
 use super::service::ServiceRecord;
@@ -131,10 +132,17 @@ pub struct PlanRecord {
     pub max_runs: Option<usize>,
     /// Whole blocks thrown away at the start.
     pub warmup_blocks: usize,
-    /// `weighted` or `rank`.
+    /// What of the runs is judged: `typical`, `mean` or a percentile, `p90`.
+    #[serde(default = "typical")]
+    pub judge: String,
+    /// How blocks count where that is the typical run: `weighted` or `rank`.
     pub score: String,
     /// Arms screened before the confirmation; 0 without screening.
     pub screened_arms: usize,
+}
+
+fn typical() -> String {
+    "typical".to_owned()
 }
 
 /// One thing that is compared.
@@ -315,61 +323,6 @@ pub struct Spread {
     pub min: f64,
     /// Largest.
     pub max: f64,
-}
-
-/// One arm against the baseline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ContrastRecord {
-    /// The arm.
-    pub arm: String,
-    /// What it is compared with.
-    pub baseline: String,
-    /// Typical cost of the arm over that of the baseline: below 1 is better.
-    pub ratio: f64,
-    /// Lower end of the interval; `null` where the runs allow none.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// Confidence of the interval, valid at all looks together.
-    pub confidence: f64,
-    /// p-value adjusted for arms and looks; at most `plan.alpha` exactly where
-    /// the interval excludes 1.
-    pub p_adjusted: f64,
-    /// `faster`, `slower`, `same` or `undecided`.
-    pub verdict: String,
-    /// The verdict in words, with its interval.
-    pub sentence: String,
-    /// Further time until the interval is ±`min_effect`, where undecided.
-    pub more_time_s: Option<f64>,
-    /// Ratio of CPU time, typical run; tighter than wall time under foreign
-    /// load, and blind to waiting.
-    pub cpu_time_ratio: Option<f64>,
-    /// Ratios of total and tail.
-    pub totals: Option<TotalsRecord>,
-    /// Does the answer differ between quiet and loaded times?
-    pub depends_on_load: bool,
-    /// Spread of the arm's runs around their local level over that of the
-    /// baseline's: below 1 repeats better. `null` with too few blocks.
-    #[serde(default)]
-    pub spread_ratio: Option<f64>,
-    /// Lower end of its interval, `null` likewise.
-    #[serde(default)]
-    pub spread_low: Option<f64>,
-    /// Upper end.
-    #[serde(default)]
-    pub spread_high: Option<f64>,
-    /// p-value adjusted for the arms; as `p_adjusted` otherwise.
-    #[serde(default)]
-    pub spread_p_adjusted: Option<f64>,
-}
-
-/// Ratios of the mean and of the 90th percentile.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct TotalsRecord {
-    /// Mean of the arm's cost over that of the baseline.
-    pub mean_ratio: f64,
-    /// 90th percentile over that of the baseline.
-    pub p90_ratio: f64,
 }
 
 /// Kinds of overall verdict.

@@ -9,6 +9,7 @@ mod base64;
 mod bench;
 mod change;
 mod comparison;
+mod contrast;
 mod coverage;
 mod diff;
 mod finding;
@@ -43,10 +44,11 @@ pub use change::{
     ChangeVerdict, ComparedRecord, DIFF_SCHEMA, DiffRecord, FigureChange, MachineChange,
 };
 pub use comparison::{
-    Arm, ArmTrace, COMPARISON_SCHEMA, Comparison, ContrastRecord, Estimate, HostRecord,
-    MetricReading, MetricRecord, Phase, PlacementRecord, PlanRecord, RunRecord, Spread, Stopped,
-    TotalsRecord, VerdictKind, VerdictRecord,
+    Arm, ArmTrace, COMPARISON_SCHEMA, Comparison, Estimate, HostRecord, MetricReading,
+    MetricRecord, Phase, PlacementRecord, PlanRecord, RunRecord, Spread, Stopped, VerdictKind,
+    VerdictRecord,
 };
+pub use contrast::{ContrastRecord, JudgedRecord, SplitRecord, TotalsRecord};
 pub use coverage::{CoverageRecord, MoverRecord};
 pub use diff::{Difference, TOPOLOGY_DIFF_SCHEMA, TopologyDiff};
 pub use finding::{DOCTOR_SCHEMA, Doctor, Finding, Severity};

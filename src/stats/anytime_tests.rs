@@ -1,6 +1,7 @@
 use super::*;
-use crate::stats::confirm::{Confirmation, Score};
-use crate::stats::sequential::{first_look, next_look};
+use crate::stats::confirm::{Confirmation, Question, Score};
+use crate::stats::doubts::Circumstances;
+use crate::stats::judge::Judge;
 use crate::stats::{Responses, normal};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -211,23 +212,26 @@ fn intervals_cover_wherever_one_stops() {
 /// Pairs until the group-sequential rule of `compare` finds a difference, with
 /// a budget of so many.
 fn planned_pairs(differences: &[f64], budget: usize) -> Option<usize> {
-    let mut rule = Confirmation::new(2, 0, 0.05, 0.01, Score::Rank);
-    let mut look = first_look(budget, 0.05);
-    loop {
-        let mut data = Responses::new(2);
-        for difference in &differences[..look] {
-            data.push(&[0.0, *difference]);
-        }
-        let seen = rule.look(&data, look as f64 / budget as f64);
-        let decision = seen.contrasts[0].decision;
-        if matches!(decision, Decision::Faster | Decision::Slower) {
-            return Some(look);
-        }
-        if look >= budget {
-            return None;
-        }
-        look = next_look(look, budget);
-    }
+    let question = Question {
+        judge: Judge::Typical,
+        score: Score::Rank,
+        alpha: 0.05,
+        delta: 0.01,
+        is_rate: false,
+    };
+    let mut rule = Confirmation::new(2, 0, question);
+    let mut schedule = question.schedule(1);
+    let mut data = Responses::new(2);
+    (1..=budget).find(|&pairs| {
+        data.push(&[0.0, differences[pairs - 1]]);
+        let look = schedule
+            .due(pairs, budget)
+            .and_then(|depth| rule.look(&data, &Circumstances::default(), budget as f64, depth));
+        look.is_some_and(|look| {
+            let decision = look.contrasts[0].decision;
+            matches!(decision, Decision::Faster | Decision::Slower)
+        })
+    })
 }
 
 /// Median, as a number of pairs beyond all where most did not end.

@@ -75,7 +75,7 @@ pub fn quantile(values: &[f64], probability: f64) -> f64 {
     clippy::cast_sign_loss,
     reason = "the place lies between 0 and the length"
 )]
-fn quantile_of_sorted(sorted: &[f64], probability: f64) -> f64 {
+pub(super) fn quantile_of_sorted(sorted: &[f64], probability: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else {
         return f64::NAN;
     };

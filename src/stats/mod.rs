@@ -7,9 +7,13 @@
 //! whole blocks, cancel out; and it rests on the one thing that the experiment
 //! controls, the random order:
 //!
-//! * [`paired`]: estimate, test and interval of one arm against another;
+//! * [`judge`]: typical run, mean or percentile; [`paired`]: the typical run;
+//! * [`inversion`]: test, estimate and interval from signed scores;
 //! * [`signflip`]: the null distribution that the random order gives;
-//! * [`weights`]: blocks run under load count less, blind to the labels;
+//! * [`weights`]: blocks run under load count less;
+//! * [`resolution`]: figures that come in steps;
+//! * [`interaction`], [`doubts`]: what a difference depends on, and what that
+//!   says against a verdict;
 //! * [`sequential`]: looking early without raising the error rate;
 //! * [`confirm`]: several arms against a baseline at one family-wise level;
 //! * [`anytime`]: pairs without a planned number of them;
@@ -31,12 +35,17 @@ pub mod confirm;
 pub mod describe;
 pub mod diagnose;
 pub mod discovery;
+pub mod doubts;
 #[cfg(test)]
 mod golden;
 pub mod halving;
+pub mod interaction;
+pub mod inversion;
+pub mod judge;
 pub mod normal;
 pub mod outliers;
 pub mod paired;
+pub mod resolution;
 pub mod separate;
 pub mod sequential;
 pub mod signflip;

@@ -1,50 +1,80 @@
 //! Looking at the data before the end without raising the error rate.
 //!
 //! Group-sequential design with an error-spending function (Lan and DeMets
-//! 1983): by the time a fraction `t` of the budget is used, `α t^ρ` of the
-//! error may have been spent (the power family, ρ = 1.5). At each look the
-//! nominal level is found by recursive integration of the statistic's density
-//! over the continuation region (Armitage, McPherson and Rowe 1969), with the
-//! correlation between looks that the scores really have.
+//! 1983). At each look the nominal level is found by recursive integration of
+//! the statistic's density over the continuation region (Armitage, McPherson and
+//! Rowe 1969), with the correlation between looks that the scores really have.
+//!
+//! With `n` of `n_max` pairs done, `t = n / n_max`, error has been spent up to
+//! `α (q e + (1 − q) t^1.5)`. The second part is the power family: most of the
+//! error is kept for the end. The first, `e = (1 − 6/n) / (1 − 6/n_max)`, does not
+//! ask how long the budget is: an effect that ten pairs show is claimed after
+//! ten pairs, whether four hundred were planned or forty. On recorded noise a
+//! quarter for it saves 15 to 20 % of the runs where the effect is 5 % and
+//! more, and costs one or two points of power at 2 %.
+//!
+//! A look is cheap where it only asks whether every arm can be claimed, so there
+//! is one after every pair of the first 64; intervals are made at fewer.
 
 use super::normal;
 
-/// Looks grow by this factor.
-pub const GROWTH: f64 = 1.45;
+/// Looks that make intervals grow by this factor.
+const GROWTH: f64 = 1.45;
+/// After every pair up to here it is asked whether all can be claimed.
+const EVERY_PAIR: usize = 64;
+/// Then whenever there are so many times as many.
+const CLAIM_GROWTH: f64 = 1.1;
 /// No claim is made on fewer pairs.
 pub const LEAST_PAIRS: usize = 6;
 /// With no more pairs than this there is one look, at the end.
 const SINGLE_LOOK: usize = 12;
-/// Before this many pairs no early look is worth its error.
-const FIRST_LOOK: usize = 8;
 /// A look that would come this close to the last one is left out.
 const CLOSE_TO_END: f64 = 1.2;
-/// Points of the Simpson grid over the continuation region (odd).
-const GRID: usize = 121;
+/// Share of the error that is spent without regard to the budget.
+const EARLY: f64 = 0.5;
+/// Exponent of the power family.
+const EXPONENT: f64 = 1.5;
+/// Steps of the walk beyond which a normal density is nothing.
+const REACH: f64 = 7.0;
+/// Points of the grid over the continuation region.
+const GRID: usize = 161;
 
 /// How much error may be spent by when.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spending {
     /// Two-sided error in all.
     pub alpha: f64,
-    /// Exponent of the power family.
-    pub exponent: f64,
+    /// Share of it that is spent without regard to the budget.
+    pub early: f64,
 }
 
 impl Spending {
-    /// `α t^1.5`.
+    /// Half early, the rest by `t^1.5`.
     #[must_use]
     pub const fn new(alpha: f64) -> Self {
         Self {
             alpha,
-            exponent: 1.5,
+            early: EARLY,
         }
     }
 
-    /// Error spent once a fraction `t` of the budget is used.
+    /// All by `t^1.5`: for statistics that few runs rule.
     #[must_use]
-    pub fn spent(&self, t: f64) -> f64 {
-        self.alpha * t.clamp(0.0, 1.0).powf(self.exponent)
+    pub const fn late(alpha: f64) -> Self {
+        Self { alpha, early: 0.0 }
+    }
+
+    /// Error spent once `pairs` of `most` are done.
+    #[must_use]
+    pub fn spent(&self, pairs: f64, most: f64) -> f64 {
+        let least = LEAST_PAIRS as f64;
+        let t = (pairs / most.max(1.0)).clamp(0.0, 1.0);
+        let early = if most > least {
+            ((1.0 - least / pairs.max(least)) / (1.0 - least / most)).min(1.0)
+        } else {
+            t
+        };
+        self.alpha * (self.early * early + (1.0 - self.early) * t.powf(EXPONENT))
     }
 }
 
@@ -70,28 +100,32 @@ impl GroupSequential {
         }
     }
 
-    /// The nominal two-sided level of a look at budget fraction `t`, whose
+    /// The nominal two-sided level of a look at `pairs` of `most`, whose
     /// statistic correlates with that of the look before by `correlation`
     /// (ignored at the first look).
-    pub fn look(&mut self, t: f64, correlation: f64) -> f64 {
-        let increment = (self.spending.spent(t) - self.spent).max(0.0);
+    pub fn look(&mut self, pairs: f64, most: f64, correlation: f64) -> f64 {
+        let increment = (self.spending.spent(pairs, most) - self.spent).max(0.0);
         self.spent += increment;
         if self.going_on.is_empty() {
             let bound = normal::upper_quantile(0.5 * increment.max(f64::MIN_POSITIVE));
-            self.going_on = simpson(bound, 1.0)
+            self.going_on = grid(bound, 1.0)
                 .map(|(s, weight)| (s, weight * normal::density(s)))
                 .collect();
             return increment;
         }
-        let shared = (correlation * correlation).clamp(0.05, 0.95);
+        let shared = (correlation * correlation).clamp(0.05, 0.995);
         let variance = self.variance / shared;
         let step = (variance - self.variance).sqrt();
         let bound = self.bound(increment, variance.sqrt(), step);
         let before = std::mem::take(&mut self.going_on);
-        self.going_on = simpson(bound, variance.sqrt())
+        self.going_on = grid(bound, variance.sqrt())
             .map(|(s, weight)| {
-                let density: f64 = before
+                // The points are ascending: only those within reach count.
+                let first = before.partition_point(|(from, _)| *from < s - REACH * step);
+                let near = before[first..]
                     .iter()
+                    .take_while(|(from, _)| *from <= s + REACH * step);
+                let density: f64 = near
                     .map(|(from, mass)| mass * normal::density((s - from) / step) / step)
                     .sum();
                 (s, weight * density)
@@ -104,18 +138,20 @@ impl GroupSequential {
     /// The bound in standard deviations that is newly crossed with
     /// probability `increment`.
     fn bound(&self, increment: f64, sd: f64, step: f64) -> f64 {
+        // Both sides are alike.
         let crossing = |bound: f64| -> f64 {
-            self.going_on
+            let edge = bound * sd;
+            let within = self
+                .going_on
+                .partition_point(|(from, _)| *from < edge - REACH * step);
+            let up: f64 = self.going_on[within..]
                 .iter()
-                .map(|(from, mass)| {
-                    let up = normal::upper_tail((bound * sd - from) / step);
-                    let down = normal::upper_tail((bound * sd + from) / step);
-                    mass * (up + down)
-                })
-                .sum()
+                .map(|(from, mass)| mass * normal::upper_tail((edge - from) / step))
+                .sum();
+            2.0 * up
         };
         let (mut low, mut high) = (0.0, 12.0);
-        for _ in 0..30 {
+        for _ in 0..26 {
             let middle = 0.5 * (low + high);
             if crossing(middle) > increment {
                 low = middle;
@@ -127,55 +163,119 @@ impl GroupSequential {
     }
 }
 
-/// Points and Simpson weights over ±`bound` standard deviations.
-fn simpson(bound: f64, sd: f64) -> impl Iterator<Item = (f64, f64)> {
+/// Points and trapezoid weights over ±`bound` standard deviations. (Simpson's
+/// alternating weights would need twice the points where looks follow each
+/// other closely.)
+fn grid(bound: f64, sd: f64) -> impl Iterator<Item = (f64, f64)> {
     let width = 2.0 * bound * sd / (GRID - 1) as f64;
     (0..GRID).map(move |index| {
-        let weight = match index {
-            0 => 1.0,
-            index if index == GRID - 1 => 1.0,
-            index if index % 2 == 1 => 4.0,
-            _ => 2.0,
-        };
-        (-bound * sd + index as f64 * width, weight * width / 3.0)
+        let is_end = index == 0 || index == GRID - 1;
+        let weight = if is_end { 0.5 } else { 1.0 };
+        (-bound * sd + index as f64 * width, weight * width)
     })
 }
 
-/// The first number of pairs worth a look if `n_max` can be had.
-#[must_use]
-pub fn first_look(n_max: usize, alpha: f64) -> usize {
-    if n_max <= SINGLE_LOOK {
-        return n_max;
-    }
-    let spending = Spending::new(alpha);
-    (FIRST_LOOK..n_max)
-        .find(|&n| smallest_p(n) <= spending.spent(n as f64 / n_max as f64))
-        .map_or(n_max, |n| unless_close(n, n_max))
+/// What a look is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// Only: can every arm be claimed now?
+    Claims,
+    /// Verdicts with their intervals.
+    Verdicts,
 }
 
-/// The next number of pairs worth a look after `n`, at most `n_max`.
-#[must_use]
+/// When to look.
+#[derive(Debug, Clone)]
+pub struct Schedule {
+    spending: Spending,
+    least: usize,
+    next_claims: usize,
+    next_verdicts: Option<usize>,
+}
+
+impl Schedule {
+    /// For error that is spent so. No look but the last comes before `least`
+    /// pairs.
+    #[must_use]
+    pub const fn new(spending: Spending, least: usize) -> Self {
+        Self {
+            spending,
+            least,
+            next_claims: 0,
+            next_verdicts: None,
+        }
+    }
+
+    /// Is a look due with `pairs` done where `most` can be had?
+    pub fn due(&mut self, pairs: usize, most: usize) -> Option<Depth> {
+        let planned = first_look(most, self.spending).max(self.least).min(most);
+        let next = *self.next_verdicts.get_or_insert(planned);
+        let first = planned.min(next);
+        if pairs >= next.min(most) {
+            self.next_verdicts = Some(next_look(pairs, most));
+            self.next_claims = next_claims(pairs);
+            return Some(Depth::Verdicts);
+        }
+        if pairs >= first && pairs >= self.next_claims {
+            self.next_claims = next_claims(pairs);
+            return Some(Depth::Claims);
+        }
+        None
+    }
+}
+
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a positive number of pairs, far below 2^52"
 )]
-pub fn next_look(n: usize, n_max: usize) -> usize {
-    unless_close((n as f64 * GROWTH).ceil() as usize, n_max)
+fn next_claims(pairs: usize) -> usize {
+    if pairs < EVERY_PAIR {
+        pairs + 1
+    } else {
+        (pairs as f64 * CLAIM_GROWTH).ceil() as usize
+    }
 }
 
-fn unless_close(n: usize, n_max: usize) -> usize {
-    if n as f64 * CLOSE_TO_END > n_max as f64 {
-        n_max
+/// The first number of pairs worth a look if `most` can be had.
+fn first_look(most: usize, spending: Spending) -> usize {
+    if most <= SINGLE_LOOK {
+        return most;
+    }
+    (LEAST_PAIRS..most)
+        .find(|&n| smallest_p(n) <= spending.spent(n as f64, most as f64))
+        .map_or(most, |n| unless_close(n, most))
+}
+
+/// The next number of pairs after `n` worth intervals, at most `most`.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a positive number of pairs, far below 2^52"
+)]
+fn next_look(n: usize, most: usize) -> usize {
+    unless_close((n as f64 * GROWTH).ceil() as usize, most)
+}
+
+fn unless_close(n: usize, most: usize) -> usize {
+    if n as f64 * CLOSE_TO_END > most as f64 {
+        most
     } else {
         n
     }
 }
 
 /// The smallest two-sided p-value that `n` pairs can give.
-#[must_use]
-pub fn smallest_p(n: usize) -> f64 {
+fn smallest_p(n: usize) -> f64 {
     2.0f64.powi(1 - i32::try_from(n).unwrap_or(i32::MAX))
+}
+
+/// The fewest pairs that allow a claim at a two-sided error of `alpha`.
+#[must_use]
+pub fn least_pairs(alpha: f64) -> usize {
+    (LEAST_PAIRS..64)
+        .find(|&n| smallest_p(n) <= alpha)
+        .unwrap_or(64)
 }
 
 #[cfg(test)]
@@ -191,12 +291,17 @@ mod tests {
         looks
             .iter()
             .map(|&n| {
-                let level = design.look(n / last, (before / n).sqrt());
+                let level = design.look(n, last, (before / n).sqrt());
                 before = n;
                 level
             })
             .collect()
     }
+
+    const LATE: Spending = Spending {
+        alpha: 0.05,
+        early: 0.0,
+    };
 
     #[track_caller]
     fn check(actual: &[f64], expected: &[f64], tolerance: f64) {
@@ -210,9 +315,8 @@ mod tests {
 
     #[test]
     fn equal_looks_against_rpact() {
-        let looks = [1.0, 2.0, 3.0, 4.0, 5.0];
         check(
-            &levels(Spending::new(0.05), &looks),
+            &levels(LATE, &[1.0, 2.0, 3.0, 4.0, 5.0]),
             &RPACT_FIVE_LOOKS,
             2e-5,
         );
@@ -221,30 +325,81 @@ mod tests {
     #[test]
     fn uneven_looks_against_rpact() {
         let looks = [8.0, 12.0, 18.0, 27.0, 40.0, 60.0, 90.0];
-        check(
-            &levels(Spending::new(0.05), &looks),
-            &RPACT_SEVEN_LOOKS,
-            2e-5,
-        );
+        check(&levels(LATE, &looks), &RPACT_SEVEN_LOOKS, 2e-5);
     }
 
     #[test]
     fn one_look_spends_all() {
+        check(&levels(LATE, &[20.0]), &[0.05], 1e-12);
         check(&levels(Spending::new(0.05), &[20.0]), &[0.05], 1e-12);
     }
 
     #[test]
-    fn looks_are_planned_over_the_budget() {
-        let plan = |n_max: usize| {
-            let mut looks = vec![first_look(n_max, 0.05)];
-            while looks[looks.len() - 1] < n_max {
-                looks.push(next_look(looks[looks.len() - 1], n_max));
+    fn a_walk_that_is_looked_at_after_every_step_crosses_as_often_as_planned() {
+        // Sixty-four looks at a random walk of fair coins: as often as the
+        // design says, to the resolution of so many walks.
+        let looks: Vec<f64> = (9..=64u32).map(f64::from).collect();
+        let bounds: Vec<f64> = levels(Spending::new(0.05), &looks)
+            .into_iter()
+            .map(|level| normal::upper_quantile(0.5 * level))
+            .collect();
+        let mut state = 1u64;
+        let mut normal_draw = || {
+            let mut sum = -6.0;
+            for _ in 0..12 {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                sum += (state >> 40) as f64 / f64::from(1u32 << 24);
             }
-            looks
+            sum
         };
-        assert_eq!(plan(10), [10]);
-        assert_eq!(plan(20), [8, 12, 20]);
-        assert_eq!(plan(40), [9, 14, 21, 31, 40]);
-        assert_eq!(plan(130), [11, 16, 24, 35, 51, 74, 108, 130]);
+        let walks = 20_000;
+        let crossed = (0..walks)
+            .filter(|_| {
+                let mut walk = 0.0;
+                let mut has_crossed = false;
+                for step in 1..=64usize {
+                    walk += normal_draw();
+                    if let Some(bound) = step.checked_sub(9).map(|look| bounds[look]) {
+                        has_crossed |= walk.abs() > bound * (step as f64).sqrt();
+                    }
+                }
+                has_crossed
+            })
+            .count();
+        let share = crossed as f64 / f64::from(walks);
+        assert!((share - 0.05).abs() < 0.006, "{share}");
+    }
+
+    #[track_caller]
+    fn check_plan(most: usize, verdicts: &[usize], claims: &[usize]) {
+        let mut schedule = Schedule::new(Spending::new(0.04), LEAST_PAIRS);
+        let mut seen = (Vec::new(), Vec::new());
+        for pairs in 1..=most {
+            match schedule.due(pairs, most) {
+                Some(Depth::Verdicts) => seen.0.push(pairs),
+                Some(Depth::Claims) => seen.1.push(pairs),
+                None => {}
+            }
+        }
+        assert_eq!((seen.0.as_slice(), seen.1.as_slice()), (verdicts, claims));
+    }
+
+    #[test]
+    fn looks_are_planned_over_the_budget() {
+        check_plan(10, &[10], &[]);
+        check_plan(20, &[8, 12, 20], &[9, 10, 11, 13, 14, 15, 16, 17, 18, 19]);
+        let mut schedule = Schedule::new(Spending::new(0.04), LEAST_PAIRS);
+        let verdicts: Vec<usize> = (1..=130)
+            .filter(|&n| schedule.due(n, 130) == Some(Depth::Verdicts))
+            .collect();
+        assert_eq!(verdicts, [9, 14, 21, 31, 45, 66, 96, 130]);
+    }
+
+    #[test]
+    fn more_arms_need_more_pairs() {
+        let least = |arms: u32| least_pairs(0.04 / f64::from(arms - 1));
+        assert_eq!([2, 3, 4, 5, 6].map(least), [6, 7, 8, 8, 8]);
     }
 }

@@ -8,22 +8,27 @@
 //! 1937).
 //!
 //! Few scores: dynamic programming on a grid of integers, exact for the scores
-//! so rounded (and for plain ranks not rounded at all). More: the saddlepoint
+//! so rounded (plain ranks are not rounded at all). More: the saddlepoint
 //! approximation of Lugannani and Rice (1980), within 4 % of the exact tail
 //! where the two meet and p is above 0.0001. From 200 on: the normal tail with
 //! its Edgeworth correction.
 
 use super::normal;
 
-/// Largest product of scores and grid points for the exact distribution: of
-/// ranks, which the other methods approximate less well (they form a lattice),
-/// up to 58; of other scores about 40.
+/// Largest product of scores and grid points for the exact distribution of
+/// ranks, which the other methods approximate less well (they form a lattice):
+/// up to 58 of them.
 const EXACT_COST_OF_RANKS: usize = 200_000;
-const EXACT_COST: usize = 60_000;
+/// Other scores are rounded to a grid that makes their product about this.
+const EXACT_COST: f64 = 80_000.0;
+/// Up to so many of them.
+const FEW: usize = 45;
+/// One score with more than this share of the variance dominates.
+const DOMINANT: f64 = 0.06;
+/// So many of the largest scores are then enumerated.
+const ENUMERATED: usize = 10;
 /// From so many scores on the sum is as good as normal but for its kurtosis.
 const MANY: usize = 200;
-/// Grid points of the largest score where scores are not ranks.
-const GRID: f64 = 64.0;
 
 /// Two-sided p-value of `Σ signed` under random signs: twice the smaller tail.
 ///
@@ -35,14 +40,16 @@ pub fn two_sided_p(signed: &[f64]) -> f64 {
         return 1.0;
     }
     let (grid, are_ranks) = integer_grid(signed, largest);
-    let cost = grid.iter().map(|&g| size_of_score(g)).sum::<usize>() * grid.len();
-    let limit = if are_ranks {
-        EXACT_COST_OF_RANKS
+    let is_exact = if are_ranks {
+        let sum: usize = grid.iter().map(|&g| size_of_score(g)).sum();
+        sum * grid.len() <= EXACT_COST_OF_RANKS
     } else {
-        EXACT_COST
+        grid.len() <= FEW
     };
-    if cost <= limit {
+    if is_exact {
         exact(&grid)
+    } else if is_dominated(signed, largest) {
+        enumerated(signed)
     } else if signed.len() < MANY {
         saddlepoint(signed)
     } else {
@@ -52,10 +59,17 @@ pub fn two_sided_p(signed: &[f64]) -> f64 {
 
 /// Ranks and mid-ranks go onto the grid unrounded, other scores rounded, but
 /// never to nothing: with few pairs each of them is needed to bound anything.
+/// The grid is as fine as the cost allows, so that one huge score does not
+/// coarsen the others.
 fn integer_grid(signed: &[f64], largest: f64) -> (Vec<i64>, bool) {
     let doubled_is_whole = |s: &f64| (2.0 * s - (2.0 * s).round()).abs() < 1e-9;
     let are_ranks = largest < 1e6 && signed.iter().all(doubled_is_whole);
-    let factor = if are_ranks { 2.0 } else { GRID / largest };
+    let sum: f64 = signed.iter().map(|s| s.abs()).sum();
+    let factor = if are_ranks {
+        2.0
+    } else {
+        EXACT_COST / (signed.len() as f64 * sum)
+    };
     let taking_part = signed.iter().filter(|s| s.abs() > 0.0);
     let on_grid = |s: &f64| round_to_i64((s * factor).abs().max(1.0).copysign(*s));
     (taking_part.map(on_grid).collect(), are_ranks)
@@ -97,6 +111,40 @@ fn exact(grid: &[i64]) -> f64 {
         }
     }
     (2.0 * mass.iter().sum::<f64>()).min(1.0)
+}
+
+/// Do a few scores make much of the variance? Then the sum has several humps,
+/// which no expansion around a normal distribution follows.
+fn is_dominated(signed: &[f64], largest: f64) -> bool {
+    let variance: f64 = signed.iter().map(|s| s * s).sum();
+    largest * largest > DOMINANT * variance
+}
+
+/// Every sign of the largest scores, and the normal tail for the rest.
+fn enumerated(signed: &[f64]) -> f64 {
+    let sum = signed.iter().sum::<f64>().abs();
+    let mut sizes: Vec<f64> = signed.iter().map(|s| s.abs()).collect();
+    sizes.sort_unstable_by(|a, b| b.total_cmp(a));
+    let (large, rest) = sizes.split_at(ENUMERATED.min(sizes.len()));
+    let sd = rest.iter().map(|s| s * s).sum::<f64>().sqrt();
+    let signs = 1usize << large.len();
+    let tails: f64 = (0..signs)
+        .map(|mask| {
+            let signed =
+                large.iter().enumerate().map(
+                    |(bit, size)| {
+                        if mask >> bit & 1 == 1 { *size } else { -size }
+                    },
+                );
+            let left = sum - signed.sum::<f64>();
+            if sd > 0.0 {
+                normal::upper_tail(left / sd)
+            } else {
+                f64::from(u8::from(left <= 0.0))
+            }
+        })
+        .sum();
+    (2.0 * tails / signs as f64).clamp(f64::MIN_POSITIVE, 1.0)
 }
 
 /// The normal tail with its first correction, for the fourth cumulant

@@ -22,6 +22,7 @@
 
 use super::Responses;
 use super::describe::{quantile, robust_location};
+use super::inversion::Family;
 use super::paired::{Interval, Paired};
 
 /// Blocks on either side that make the local level.
@@ -160,7 +161,7 @@ impl Distances {
     /// The middle of the ratios at which the ranks are balanced.
     fn estimate(&self) -> f64 {
         let sum = |theta: f64| -> f64 {
-            let scores = self.differences(theta).signed_scores(0.0);
+            let scores = self.differences(theta).scores(0.0);
             scores.iter().sum()
         };
         let last_above = change(-WIDEST, WIDEST, |theta| sum(theta) > 0.25);

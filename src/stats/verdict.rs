@@ -8,6 +8,9 @@ use std::time::Duration;
 
 use super::confirm::{Contrast, Decision, Look};
 use super::diagnose::work_factor;
+use super::doubts::Split;
+use super::judge::Judge;
+use super::resolution::Resolution;
 
 /// How a metric's cost is spoken of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +71,7 @@ pub fn outcome(look: &Look, delta: f64, baseline_is_default: bool) -> Outcome {
     let nothing_gains = look
         .contrasts
         .iter()
-        .all(|c| c.interval.low > -delta && !c.depends_on_load);
+        .all(|c| c.interval.low > -delta && !c.doubts.withholds());
     if nothing_gains && baseline_is_default {
         return Outcome::LeaveAlone;
     }
@@ -96,6 +99,10 @@ pub struct Setting<'a> {
     pub delta: f64,
     /// How the metric is spoken of.
     pub words: Words,
+    /// What of the runs is judged.
+    pub judge: Judge,
+    /// The steps in which the figure comes, where they are coarse.
+    pub resolution: Option<Resolution>,
     /// Time spent on the blocks so far.
     pub spent: Duration,
 }
@@ -108,19 +115,20 @@ pub fn contrast_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'
     let words = setting.words;
     let (low, high) = (gain(contrast.interval.low), gain(contrast.interval.high));
     let basis = count(blocks, "block");
+    let judged = setting.judge.phrase();
     match contrast.decision {
         Decision::Faster => format!(
-            "{arm} is {} than {baseline} by {} ({basis}).",
+            "{arm} is {} than {baseline} by {} {judged} ({basis}).",
             words.better,
             percent_range(-high, -low)
         ),
         Decision::Slower => format!(
-            "{arm} is {} than {baseline} by {} ({basis}).",
+            "{arm} is {} than {baseline} by {} {judged} ({basis}).",
             words.worse,
             percent_range(low, high)
         ),
         Decision::Same => format!(
-            "{arm} is the same as {baseline} within ±{}: between {} and {} ({basis}).",
+            "{arm} is the same as {baseline} within ±{} {judged}: between {} and {} ({basis}).",
             percent(gain(setting.delta)),
             signed_percent(low),
             signed_percent(high)
@@ -141,19 +149,57 @@ fn undecided_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'_>)
             percent(gain(setting.delta))
         );
     }
-    let when = if contrast.depends_on_load {
-        " at quiet times but not under load, see total and tail"
-    } else {
-        ""
-    };
+    let doubt = doubt(contrast, setting).map_or(String::new(), |doubt| format!(", but {doubt}"));
     format!(
-        "{arm} against {baseline} is undecided: between {} and {}{when} ({}); about {} more for ±{}.",
+        "{arm} against {baseline} is undecided: between {} and {} {}{doubt} ({}); about {} more for ±{}.",
         signed_percent(gain(contrast.interval.low)),
         signed_percent(gain(contrast.interval.high)),
+        setting.judge.phrase(),
         count(blocks, "block"),
         duration(time_needed(contrast, setting)),
         percent(gain(wanted_half_width(contrast, setting.delta)))
     )
+}
+
+/// What withholds a verdict that the interval would give, as a clause.
+fn doubt(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
+    let doubts = &contrast.doubts;
+    let split = |split: Split| {
+        let change = |log_ratio: f64| signed_percent(gain(log_ratio));
+        (change(split.first), change(split.second))
+    };
+    if doubts.depends_on_order() {
+        let (even, uneven) = split(doubts.order?);
+        return Some(format!(
+            "it depends on what ran before ({even} where both ran after the same arm, {uneven} elsewhere)"
+        ));
+    }
+    if doubts.depends_on_time() {
+        let (early, late) = split(doubts.time?);
+        return Some(format!(
+            "it changes over time ({early} at first, {late} at the end)"
+        ));
+    }
+    if doubts.withholds() && doubts.depends_on_load() {
+        let (light, heavy) = split(doubts.load?);
+        return Some(format!(
+            "it depends on load ({light} under light load, {heavy} under heavy load)"
+        ));
+    }
+    if let Some(other) = doubts.others.iter().find(|other| other.contradicts) {
+        return Some(format!(
+            "{} {}",
+            signed_percent(gain(other.estimate)),
+            other.judge.phrase()
+        ));
+    }
+    let resolution = setting.resolution?;
+    (resolution.relative > setting.delta).then(|| {
+        format!(
+            "the figure comes in steps of {}",
+            percent(gain(resolution.relative))
+        )
+    })
 }
 
 /// Time beyond what is spent until an undecided contrast can be decided: its
@@ -164,7 +210,7 @@ pub fn time_needed(contrast: &Contrast, setting: &Setting<'_>) -> Duration {
     let wanted = wanted_half_width(contrast, setting.delta);
     let factor = work_factor(contrast.interval.half_width(), wanted);
     let needed = scale(setting.spent, (factor - 1.0).max(LEAST_MORE));
-    if contrast.depends_on_load {
+    if contrast.doubts.withholds() {
         needed.max(setting.spent)
     } else {
         needed
@@ -200,12 +246,14 @@ pub fn overall_sentence(outcome: Outcome, look: &Look, setting: &Setting<'_>) ->
     match outcome {
         Outcome::Best(arm) => best_sentence(arm, look, setting),
         Outcome::Same => format!(
-            "All arms are the same within ±{}: {baseline} will do.",
-            percent(gain(setting.delta))
+            "All arms are the same within ±{} {}: {baseline} will do.",
+            percent(gain(setting.delta)),
+            setting.judge.phrase()
         ),
         Outcome::LeaveAlone => format!(
-            "Leave it alone: nothing confirmed beats {baseline} by {} or more.",
-            percent(gain(setting.delta))
+            "Leave it alone: nothing confirmed beats {baseline} by {} or more {}.",
+            percent(gain(setting.delta)),
+            setting.judge.phrase()
         ),
         Outcome::Undecided => {
             let open = look
@@ -242,6 +290,7 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
     let name = &setting.names[arm];
     let baseline = &setting.names[setting.baseline];
     let margin = gain(look.winner_margin);
+    let judged = setting.judge.phrase();
     let rivals = if look.contrasts.len() < 2 || look.winner != arm || !margin.is_finite() {
         String::new()
     } else if margin < NO_MARGIN {
@@ -254,19 +303,19 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
     };
     match look.contrasts.iter().find(|c| c.arm == arm) {
         Some(contrast) => format!(
-            "{name} is best: {} than {baseline} by {}{rivals}.",
+            "{name} is best: {} than {baseline} by {} {judged}{rivals}.",
             setting.words.better,
             percent_range(-gain(contrast.interval.high), -gain(contrast.interval.low))
         ),
         None => match look.contrasts.as_slice() {
             [only] => format!(
-                "{name} is best: {} is {} by {}.",
+                "{name} is best: {} is {} by {} {judged}.",
                 setting.names[only.arm],
                 setting.words.worse,
                 percent_range(gain(only.interval.low), gain(only.interval.high))
             ),
             others => format!(
-                "{name} is best: all {} others are {}.",
+                "{name} is best: all {} others are {} {judged}.",
                 others.len(),
                 setting.words.worse
             ),
@@ -300,7 +349,9 @@ pub fn percent(share: f64) -> String {
     format!("{} %", digits(share))
 }
 
-fn signed_percent(share: f64) -> String {
+/// A share with its sign, as `+1.3 %`.
+#[must_use]
+pub fn signed_percent(share: f64) -> String {
     let sign = if share < 0.0 { '−' } else { '+' };
     format!("{sign}{} %", digits(share.abs()))
 }
@@ -344,6 +395,7 @@ pub fn duration(time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::doubts::Doubts;
     use super::super::paired::Interval;
     use super::*;
 
@@ -356,7 +408,7 @@ mod tests {
             p_adjusted: 0.5,
             nominal_level: 0.05,
             decision,
-            depends_on_load: false,
+            doubts: Doubts::default(),
         }
     }
 
@@ -368,6 +420,8 @@ mod tests {
             baseline: 0,
             delta: 0.00995,
             words: Words::SPEED,
+            judge: Judge::Typical,
+            resolution: None,
             spent: Duration::from_secs(60),
         };
         assert_eq!(contrast_sentence(&contrast, 40, &setting), sentence);
@@ -376,6 +430,7 @@ mod tests {
             winner: usize::from(contrast.estimate < 0.0),
             winner_margin: 0.004,
             is_settled: false,
+            resolution: None,
             contrasts: vec![contrast],
         };
         let outcome = outcome(&look, setting.delta, true);
@@ -386,35 +441,35 @@ mod tests {
     fn sentences() {
         check(
             contrast(1, -0.05, -0.02, Decision::Faster),
-            "cpu:0 is faster than os-default by 2.0–4.9 % (40 blocks).",
-            "cpu:0 is best: faster than os-default by 2.0–4.9 %.",
+            "cpu:0 is faster than os-default by 2.0–4.9 % in the typical run (40 blocks).",
+            "cpu:0 is best: faster than os-default by 2.0–4.9 % in the typical run.",
         );
         check(
             contrast(1, 0.69, 0.70, Decision::Slower),
-            "cpu:0 is slower than os-default by 99.4–101 % (40 blocks).",
-            "Leave it alone: nothing confirmed beats os-default by 1.0 % or more.",
+            "cpu:0 is slower than os-default by 99.4–101 % in the typical run (40 blocks).",
+            "Leave it alone: nothing confirmed beats os-default by 1.0 % or more in the typical run.",
         );
         check(
             contrast(1, -0.004, 0.006, Decision::Same),
-            "cpu:0 is the same as os-default within ±1.0 %: between −0.4 % and +0.6 % (40 blocks).",
-            "All arms are the same within ±1.0 %: os-default will do.",
+            "cpu:0 is the same as os-default within ±1.0 % in the typical run: between −0.4 % and +0.6 % (40 blocks).",
+            "All arms are the same within ±1.0 % in the typical run: os-default will do.",
         );
         check(
             contrast(1, -0.02, 0.03, Decision::Undecided),
-            "cpu:0 against os-default is undecided: between −2.0 % and +3.0 % (40 blocks); about 5 min more for ±1.0 %.",
+            "cpu:0 against os-default is undecided: between −2.0 % and +3.0 % in the typical run (40 blocks); about 5 min more for ±1.0 %.",
             "Undecided: a gain over os-default of up to 2.0 % is still possible; about 5 min more for ±1.0 %.",
         );
         // Certainly faster, but not by as much as anybody asked for.
         check(
             contrast(1, -0.008, -0.002, Decision::Faster),
-            "cpu:0 is faster than os-default by 0.2–0.8 % (40 blocks).",
-            "Leave it alone: nothing confirmed beats os-default by 1.0 % or more.",
+            "cpu:0 is faster than os-default by 0.2–0.8 % in the typical run (40 blocks).",
+            "Leave it alone: nothing confirmed beats os-default by 1.0 % or more in the typical run.",
         );
         // As narrow as ±δ, but neither off 0 nor within ±δ.
         check(
             contrast(1, -0.002, 0.014, Decision::Undecided),
-            "cpu:0 against os-default is undecided: between −0.2 % and +1.4 % (40 blocks); about 47 s more for ±0.6 %.",
-            "Leave it alone: nothing confirmed beats os-default by 1.0 % or more.",
+            "cpu:0 against os-default is undecided: between −0.2 % and +1.4 % in the typical run (40 blocks); about 47 s more for ±0.6 %.",
+            "Leave it alone: nothing confirmed beats os-default by 1.0 % or more in the typical run.",
         );
         check(
             contrast(1, f64::NEG_INFINITY, f64::INFINITY, Decision::Undecided),

@@ -1,23 +1,61 @@
 //! How much a block counts.
 //!
 //! On a shared machine most of the noise sits in the blocks that ran while
-//! others worked. Those blocks run longer as a whole, so their level tells,
-//! and the level does not know which arm was which: it is the same whichever
-//! way the labels fell. Weights made of it keep the sign-flip test exact.
+//! others worked. Those blocks run longer as a whole, so their level tells.
 //!
-//! On recorded series of a busy two-CPU machine the weights raise the power at
-//! a true 2 % and 130 pairs from 0.78 to 0.90 (medium load) and from 0.39 to
-//! 0.55 (heavy load); on independent normal noise, where there is nothing to
-//! gain, they cost about 5 % of the runs. `docs/benchmarks.md` has the table.
+//! *Whose level.* A block's own level is made of the two runs that are compared.
+//! Where one arm spreads more than the other, the level goes with the
+//! difference: weights would pick the blocks in which the noisier arm was lucky
+//! (equal centres, spreads 1 to 5, 130 pairs: 78 % false claims). So a block's
+//! own level is used only while nothing shows that the difference depends on
+//! it ([`interaction`]); else the mean level of the two blocks beside it, which
+//! no arm's luck in this block can move.
+//!
+//! The limit is narrow on purpose: where arms spread alike it costs a third of
+//! the experiments a little power; where they do not, what slips through is too
+//! small to matter (`docs/benchmarks.md` has both).
 
 use super::describe::quantile;
+use super::interaction;
 
 /// Excess levels are judged against at least this many times the median step
 /// between neighbouring blocks, so that plain noise is not taken for load.
 const STEP_FACTOR: f64 = 2.0;
+/// Standard deviations of dependence on the own level from which on that is not
+/// used.
+const INDEPENDENT: f64 = 1.0;
 
-/// Weights in (0, 1] from block levels (each a mean of `ln(cost)`, in time
-/// order): `1 / (1 + excess / scale)`, the excess over the first decile.
+/// Weights of the blocks of a contrast, from the blocks' levels (each a mean of
+/// `ln(cost)`) and the contrast's differences, both in time order.
+#[must_use]
+pub fn of_contrast(levels: &[f64], differences: &[f64]) -> Vec<f64> {
+    let own = from_levels(levels);
+    let depends = interaction::z(differences, &own).is_some_and(|z| z.abs() >= INDEPENDENT);
+    if depends {
+        from_levels(&beside(levels))
+    } else {
+        own
+    }
+}
+
+/// Mean level of the blocks before and after each; at the ends of the only one.
+fn beside(levels: &[f64]) -> Vec<f64> {
+    let count = levels.len();
+    (0..count)
+        .map(|block| {
+            let before = block.checked_sub(1).map(|b| levels[b]);
+            let after = levels.get(block + 1).copied();
+            match (before, after) {
+                (Some(before), Some(after)) => 0.5 * (before + after),
+                (Some(only), None) | (None, Some(only)) => only,
+                (None, None) => levels[block],
+            }
+        })
+        .collect()
+}
+
+/// Weights in (0, 1] from levels: `1 / (1 + excess / scale)`, the excess over
+/// the first decile.
 #[must_use]
 pub fn from_levels(levels: &[f64]) -> Vec<f64> {
     if levels.len() < 3 {
@@ -45,6 +83,21 @@ mod tests {
         let weights = from_levels(&levels);
         assert!(weights[0] > 0.4);
         assert!(weights[8] < 0.1 && weights[9] < weights[8]);
+    }
+
+    #[test]
+    fn a_block_is_not_weighed_by_what_it_is_compared_by() {
+        // The baseline never varies: the level is half of the difference.
+        let differences: Vec<f64> = (0..40)
+            .map(|i| f64::from(i * 17 % 40) / 20.0 - 1.0)
+            .collect();
+        let levels: Vec<f64> = differences.iter().map(|d| 0.5 * d).collect();
+        let weights = of_contrast(&levels, &differences);
+        assert_eq!(weights, from_levels(&beside(&levels)));
+        // Both arms ran under a load that does not change the difference.
+        let even: Vec<f64> = (0..40).map(|i| f64::from(i % 2)).collect();
+        let load: Vec<f64> = (0..40).map(|i| f64::from(i / 4 % 2)).collect();
+        assert_eq!(of_contrast(&load, &even), from_levels(&load));
     }
 
     #[test]

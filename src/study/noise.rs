@@ -8,6 +8,7 @@
 
 use crate::record::{Comparison, Finding, RunRecord, Severity, VerdictKind};
 use crate::stats::describe::{robust_sd, sd};
+use crate::stats::inversion::Family;
 use crate::stats::paired::Paired;
 use crate::stats::verdict::percent;
 use crate::stats::welch;
@@ -145,7 +146,7 @@ fn false_alarm_rates(record: &Comparison) -> Option<Finding> {
 /// sums of signed ranks of all labellings are the null distribution itself.
 fn paired_rate(window: &[f64]) -> f64 {
     let differences: Vec<f64> = window.chunks_exact(2).map(|p| p[1] - p[0]).collect();
-    let ranks = Paired::unweighted(differences).signed_scores(0.0);
+    let ranks = Paired::unweighted(differences).scores(0.0);
     let mut sums: Vec<f64> = (0..1u32 << ranks.len())
         .map(|labels| {
             let signed = ranks.iter().enumerate();

@@ -2,6 +2,8 @@
 //! the code path of real ones. Numbers of replays are small here, seeds fixed
 //! and limits wide enough for chance; `benches/method.rs` has the full table.
 
+use pinwise::stats::judge::Judge;
+
 use crate::replay::{Cell, Tally, independent, recorded, replay};
 
 /// Runs a cell on both processors.
@@ -120,4 +122,126 @@ fn synthetic_noises_of_other_shapes_keep_the_level() {
         covers(&tally);
         spreads_alike(&tally);
     }
+}
+
+/// Arms of one centre whose runs spread, or are skewed, differently: a claim of
+/// speed is false.
+#[test]
+fn equal_centres_with_unequal_spread_or_shape_make_no_claim() {
+    let quiet = "sd = 0.01";
+    let noisy = recorded("aa_cpu2.csv.xz");
+    for (noise, behaviour, max_runs) in [
+        (quiet, "sd = 0.02", 130),
+        (quiet, "sd = 0.05", 40),
+        (quiet, "sd = 0.05", 130),
+        (&noisy, "sd = 0.05", 130),
+    ] {
+        let tally = measure(&Cell::behaving(noise, behaviour, max_runs), 150);
+        at_most(0.05, &tally, tally.faster + tally.slower);
+        covers(&tally);
+    }
+    // Delays of 2 % on average against normal noise: centred so that the
+    // typical (Hodges–Lehmann) difference is 0.
+    let skewed = Cell {
+        effect: (-0.0185_f64).exp(),
+        ..Cell::behaving("sd = 0.014", "exponential = 0.02", 130)
+    };
+    let tally = measure(&skewed, 150);
+    at_most(0.07, &tally, tally.faster + tally.slower);
+}
+
+/// A clock that ticks every 10 ms, runs of 66 ms: ties are no claims, and what
+/// lies within a step is not called the same.
+#[test]
+fn coarse_clocks_make_no_claim() {
+    for (noise, max_runs) in [
+        ("sd = 0.02\nclock_s = 0.01", 40),
+        ("sd = 0.1\nclock_s = 0.01", 40),
+        ("sd = 0.02\nclock_s = 0.001", 40),
+    ] {
+        let tally = measure(&Cell::new(noise, 2, 1.0, max_runs), 150);
+        at_most(0.05, &tally, tally.false_claims);
+        covers(&tally);
+        assert_eq!(tally.same, 0, "the step is coarser than 1 %");
+    }
+    let slower = measure(&Cell::new("sd = 0.02\nclock_s = 0.01", 2, 1.02, 40), 100);
+    assert_eq!(slower.same, 0);
+    covers(&slower);
+}
+
+#[test]
+fn a_tail_that_contradicts_withholds_the_verdict() {
+    let mostly_faster = Cell {
+        effect: 0.99,
+        ..Cell::behaving("sd = 0.003", "slow_share = 0.3\nslow_factor = 1.2", 40)
+    };
+    let tally = measure(&mostly_faster, 100);
+    assert!(tally.share(tally.named_best) < 0.2, "{tally:?}");
+    let rarely_slow = Cell::behaving("sd = 0.003", "slow_share = 0.1\nslow_factor = 2.0", 130);
+    let tally = measure(&rarely_slow, 100);
+    assert!(tally.share(tally.same) < 0.5, "{tally:?}");
+    let by_mean = Cell {
+        judge: Judge::Mean,
+        ..rarely_slow
+    };
+    let tally = measure(&by_mean, 100);
+    assert!(tally.share(tally.slower) > 0.8, "{tally:?}");
+}
+
+#[test]
+fn means_and_percentiles_of_equal_arms_are_rarely_told_apart() {
+    for name in ["light_cpu", "aa_cpu1"] {
+        let noise = recorded(&format!("{name}.csv.xz"));
+        for judge in [Judge::Mean, Judge::Percentile(90)] {
+            let cell = Cell {
+                judge,
+                ..Cell::new(&noise, 2, 1.0, 60)
+            };
+            let tally = measure(&cell, 100);
+            at_most(0.05, &tally, tally.false_claims);
+        }
+    }
+}
+
+#[test]
+fn after_effects_and_warm_up_are_found() {
+    let messy = measure(
+        &Cell::behaving("sd = 0.01", "leaves_factor = 1.05", 60),
+        100,
+    );
+    at_least(0.9, &messy, messy.by_order);
+    assert!(messy.share(messy.faster) < 0.15, "{messy:?}");
+    let cold = measure(
+        &Cell::behaving("sd = 0.01", "cold_factor = 1.2\ncold_runs = 8.0", 60),
+        100,
+    );
+    at_least(0.9, &cold, cold.by_time);
+    let even = measure(&Cell::new(&recorded("light_cpu.csv.xz"), 2, 1.0, 60), 200);
+    at_most(0.06, &even, even.by_order);
+    at_most(0.06, &even, even.by_time);
+}
+
+#[test]
+fn what_depends_on_load_is_not_recommended() {
+    let under_load = Cell {
+        effect: 0.9,
+        ..Cell::behaving(
+            "sd = 0.02\nload = { dwell_s = 0.3, most_cpus = 0.3 }",
+            "load_factor = 2.0",
+            60,
+        )
+    };
+    let tally = measure(&under_load, 100);
+    at_least(0.8, &tally, tally.by_load);
+    assert!(tally.share(tally.recommended) < 0.2, "{tally:?}");
+    let steady = Cell {
+        effect: 0.9,
+        ..Cell::behaving(
+            "sd = 0.02\nload = { dwell_s = 0.3, most_cpus = 0.3 }",
+            "sd = 0.0",
+            60,
+        )
+    };
+    let tally = measure(&steady, 100);
+    at_least(0.9, &tally, tally.recommended);
 }

@@ -9,6 +9,7 @@ use pinwise::machine::sim::SimulatedMachine;
 use pinwise::placement::Placement;
 use pinwise::record::Comparison;
 use pinwise::stats::confirm::Score;
+use pinwise::stats::judge::Judge;
 use pinwise::study::compare::{self, Plan, Tuning, Unwatched};
 use pinwise::workload::Command;
 
@@ -20,8 +21,11 @@ pub(crate) struct Cell {
     pub(crate) noise: String,
     pub(crate) arms: usize,
     pub(crate) effect: f64,
+    /// What else is true of the planted arm: keys of `[behaviour]`.
+    pub(crate) behaviour: &'static str,
     /// Runs per arm.
     pub(crate) max_runs: usize,
+    pub(crate) judge: Judge,
     pub(crate) score: Score,
 }
 
@@ -49,6 +53,17 @@ pub(crate) struct Tally {
     /// hold 1.
     pub(crate) spreads: usize,
     pub(crate) spreads_covered: usize,
+    /// Experiments in which the planted arm was called faster, slower, the same.
+    pub(crate) faster: usize,
+    pub(crate) slower: usize,
+    pub(crate) same: usize,
+    /// Experiments that found that it depends on order, time, load, tails.
+    pub(crate) by_order: usize,
+    pub(crate) by_time: usize,
+    pub(crate) by_load: usize,
+    pub(crate) by_tail: usize,
+    /// Experiments that say to run something.
+    pub(crate) recommended: usize,
     pub(crate) runs: usize,
 }
 
@@ -80,11 +95,15 @@ pub(crate) fn replay(cell: &Cell, replays: usize, first_seed: u64) -> Tally {
 }
 
 fn description(cell: &Cell) -> String {
+    let planted = cell.planted();
     format!(
-        "topology = \"core:{} pu:1\"\n[workload.default]\nbase_s = 0.066\n[effects]\n\"{}\" = {}\n[noise]\n{}\n",
+        "topology = \"core:{} pu:1\"\n[workload.default]\nbase_s = 0.066\n[effects]\n\"{planted}\" = {}\n{}[noise]\n{}\n",
         cell.arms.max(3) - 1,
-        cell.planted(),
         cell.effect,
+        match cell.behaviour {
+            "" => String::new(),
+            keys => format!("[behaviour.\"{planted}\"]\n{keys}\n"),
+        },
         cell.noise
     )
 }
@@ -102,6 +121,7 @@ fn plan(machine: &mut SimulatedMachine, cell: &Cell, seed: u64) -> Plan {
         tuning: Tuning {
             budget: None,
             max_runs: Some(cell.max_runs),
+            judge: cell.judge,
             score: cell.score,
             ..Tuning::default()
         },
@@ -117,8 +137,18 @@ impl Cell {
             noise: noise.to_owned(),
             arms,
             effect,
+            behaviour: "",
             max_runs,
+            judge: Judge::Typical,
             score: Score::Weighted,
+        }
+    }
+
+    /// Two arms, of which the second behaves so.
+    pub(crate) fn behaving(noise: &str, behaviour: &'static str, max_runs: usize) -> Self {
+        Self {
+            behaviour,
+            ..Self::new(noise, 2, 1.0, max_runs)
         }
     }
 
@@ -142,6 +172,15 @@ impl Tally {
             let high = contrast.high.unwrap_or(f64::INFINITY);
             self.contrasts += 1;
             self.covered += usize::from(low <= truth && truth <= high);
+            if contrast.arm == cell.planted() {
+                self.faster += usize::from(contrast.verdict == "faster");
+                self.slower += usize::from(contrast.verdict == "slower");
+                self.same += usize::from(contrast.verdict == "same");
+                self.by_order += usize::from(contrast.by_order.is_some());
+                self.by_time += usize::from(contrast.by_time.is_some());
+                self.by_load += usize::from(contrast.by_load.is_some());
+                self.by_tail += usize::from(contrast.depends_on_tail);
+            }
             let claim = match contrast.verdict.as_str() {
                 "faster" => -1,
                 "slower" => 1,
@@ -167,6 +206,7 @@ impl Tally {
         self.found += usize::from(is_found);
         self.wrong_direction += usize::from(is_wrong);
         self.named_best += usize::from(record.best.as_deref() == Some(&cell.planted()));
+        self.recommended += usize::from(record.verdict.advice.starts_with("Run:"));
         self.runs += record.arms.iter().map(|arm| arm.runs.len()).sum::<usize>();
         self.replays += 1;
     }
@@ -195,6 +235,14 @@ impl Tally {
             spread_claims: self.spread_claims + other.spread_claims,
             spreads: self.spreads + other.spreads,
             spreads_covered: self.spreads_covered + other.spreads_covered,
+            faster: self.faster + other.faster,
+            slower: self.slower + other.slower,
+            same: self.same + other.same,
+            by_order: self.by_order + other.by_order,
+            by_time: self.by_time + other.by_time,
+            by_load: self.by_load + other.by_load,
+            by_tail: self.by_tail + other.by_tail,
+            recommended: self.recommended + other.recommended,
             runs: self.runs + other.runs,
         }
     }

@@ -9,13 +9,14 @@ use super::steadiness;
 use crate::machine::Machine;
 use crate::placement::{Kind, Placement, Wish, taskset_line};
 use crate::record::{
-    Arm, COMPARISON_SCHEMA, Comparison, ContrastRecord, Estimate, HostRecord, MetricRecord, Phase,
-    PlacementRecord, PlanRecord, RunRecord, Spread, Stopped, TotalsRecord, VerdictKind,
-    VerdictRecord, WorkloadRecord,
+    Arm, COMPARISON_SCHEMA, Comparison, ContrastRecord, Estimate, HostRecord, JudgedRecord,
+    MetricRecord, Phase, PlacementRecord, PlanRecord, RunRecord, SplitRecord, Spread, Stopped,
+    TotalsRecord, VerdictKind, VerdictRecord, WorkloadRecord,
 };
 use crate::stats::confirm::{Contrast, Decision, Look, Score};
 use crate::stats::describe::{describe, median_interval};
 use crate::stats::diagnose;
+use crate::stats::doubts::{Other, Split};
 use crate::stats::paired::Paired;
 use crate::stats::verdict::{self, Outcome, Setting, Words};
 use crate::topology::Topology;
@@ -85,6 +86,7 @@ fn plan_record(plan: &Plan) -> PlanRecord {
         budget_s: tuning.budget.map(|budget| budget.as_secs_f64()),
         max_runs: tuning.max_runs,
         warmup_blocks: tuning.warmup.unwrap_or(0),
+        judge: tuning.judge.to_string(),
         score: match tuning.score {
             Score::Weighted => "weighted".to_owned(),
             Score::Rank => "rank".to_owned(),
@@ -168,6 +170,8 @@ pub(super) fn close(record: &mut Comparison, plan: &Plan, results: Results) {
             .unwrap_or(0),
         delta: plan.tuning.min_effect.ln_1p(),
         words: plan.words(),
+        judge: plan.tuning.judge,
+        resolution: results.look.as_ref().and_then(|look| look.resolution),
         spent: results.confirmation_time,
     };
     match &results.look {
@@ -256,11 +260,34 @@ fn contrast_record(
                 p90_ratio: t.p90_ratio,
             }
         }),
-        depends_on_load: contrast.depends_on_load,
+        others: contrast.doubts.others.iter().map(judged_record).collect(),
+        depends_on_load: contrast.doubts.depends_on_load(),
+        depends_on_tail: contrast.doubts.depends_on_tail(),
+        depends_on_order: contrast.doubts.depends_on_order(),
+        depends_on_time: contrast.doubts.depends_on_time(),
+        by_load: contrast.doubts.load.map(split_record),
+        by_order: contrast.doubts.order.map(split_record),
+        by_time: contrast.doubts.time.map(split_record),
         spread_ratio: None,
         spread_low: None,
         spread_high: None,
         spread_p_adjusted: None,
+    }
+}
+
+fn judged_record(other: &Other) -> JudgedRecord {
+    JudgedRecord {
+        judge: other.judge.to_string(),
+        ratio: other.estimate.exp(),
+        low: finite(other.interval.low.exp(), other.interval.low),
+        high: finite(other.interval.high.exp(), other.interval.high),
+    }
+}
+
+fn split_record(split: Split) -> SplitRecord {
+    SplitRecord {
+        first: split.first.exp(),
+        second: split.second.exp(),
     }
 }
 
@@ -323,7 +350,7 @@ fn conclude(
             Outcome::Undecided => VerdictKind::Undecided,
         },
         sentence,
-        advice: advice(plan, outcome, best),
+        advice: withheld_advice(record, best).unwrap_or_else(|| advice(plan, outcome, best)),
         condition: CONDITION.to_owned(),
         steadiness: None,
         beside: None,
@@ -341,6 +368,32 @@ fn without_placebo(look: &Look, placebo: Option<usize>, baseline: usize) -> Look
         choice.winner = baseline;
     }
     choice
+}
+
+/// Others using more of the machine than this make a placement an answer to
+/// them, not to the program.
+const BUSY_SHARE: f64 = 0.2;
+
+/// A placement is not recommended for what may be the neighbours' doing.
+fn withheld_advice(record: &Comparison, best: Option<usize>) -> Option<String> {
+    let arm = &record.arms[best?];
+    if arm.placement.kind == "os-default" {
+        return None;
+    }
+    let contrasts = || record.contrasts.iter();
+    if contrasts().any(|c| c.arm == arm.name && c.depends_on_load) {
+        return Some(
+            "No placement is recommended: the difference depends on what else runs. Compare under the load that matters, or on a quiet machine."
+                .to_owned(),
+        );
+    }
+    let busy = findings::foreign_cpus(record)?;
+    let cpus = record.host.counts.cpus.max(1) as f64;
+    (busy > BUSY_SHARE * cpus).then(|| {
+        format!(
+            "No placement is recommended while others use {busy:.1} of {cpus} CPUs: compare again when they do not, or when the program will have to live with them."
+        )
+    })
 }
 
 fn advice(plan: &Plan, outcome: Outcome, best: Option<usize>) -> String {
@@ -375,7 +428,7 @@ fn advice(plan: &Plan, outcome: Outcome, best: Option<usize>) -> String {
         }
         (Outcome::Same, _) => "Choose by other reasons than this metric.".to_owned(),
         _ => format!(
-            "Give it {}, or accept a wider --min-effect.",
+            "Give it {}, or accept a larger --min-effect.",
             plan.more_effort()
         ),
     }
@@ -384,7 +437,7 @@ fn advice(plan: &Plan, outcome: Outcome, best: Option<usize>) -> String {
 fn no_look_sentence(record: &Comparison, stopped: Stopped) -> String {
     match stopped {
         Stopped::Failed => failed_sentence(record),
-        Stopped::Interrupted => "Undecided: interrupted before the first look.".to_owned(),
+        Stopped::Interrupted => "Undecided: interrupted before there was enough data.".to_owned(),
         _ => "Undecided: no whole block could be kept.".to_owned(),
     }
 }

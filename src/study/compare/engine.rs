@@ -4,6 +4,7 @@
 //! kept whole or dropped whole, whatever interrupts it.
 
 mod confirmation;
+mod effort;
 mod screening;
 
 use std::time::Duration;
@@ -22,7 +23,8 @@ use crate::machine::{Machine, MachineError};
 use crate::record::{Comparison, Phase, RunRecord, Stopped};
 use crate::stats::Responses;
 use crate::stats::confirm::Look;
-use crate::stats::describe::quantile;
+use crate::stats::describe::{mean, quantile};
+use crate::stats::doubts::Circumstances;
 use crate::stats::halving;
 
 /// Largest environment padding, bytes: one page, over which the stack's
@@ -77,8 +79,8 @@ pub(super) struct Results {
     /// Arms of the columns of `data` and of the look.
     pub(super) columns: Vec<usize>,
     pub(super) data: Responses,
-    /// Slot of each column, per block.
-    pub(super) positions: Vec<Vec<usize>>,
+    /// What happened around the runs of the data's blocks.
+    pub(super) around: Circumstances,
     pub(super) look: Option<Look>,
     pub(super) confirmation_time: Duration,
     pub(super) screened: usize,
@@ -98,7 +100,9 @@ struct Engine<'a> {
     arms: Vec<ArmState>,
     columns: Vec<usize>,
     data: Responses,
-    positions: Vec<Vec<usize>>,
+    around: Circumstances,
+    /// The arm that ran last.
+    last_arm: Option<usize>,
     look: Option<Look>,
     confirmation_started: Duration,
     confirmation_ended: Duration,
@@ -106,16 +110,28 @@ struct Engine<'a> {
     warmup_blocks: usize,
     /// Until the block after it has been looked at.
     warmup_median: Option<f64>,
+    /// The only block that the budget allows.
+    only: Option<WholeBlock>,
     throttled_blocks: usize,
     names: Vec<String>,
     /// What the user has not been told yet.
     failures: Vec<String>,
 }
 
+/// A block of which all runs went well, by arm.
+struct WholeBlock {
+    costs: Vec<Option<f64>>,
+    slots: Vec<usize>,
+    /// The arm that ran right before each.
+    before: Vec<Option<usize>>,
+    /// CPUs that others used meanwhile; `None` where a run does not say.
+    load: Option<f64>,
+}
+
 /// A block that is over.
 enum Block {
-    /// Costs by arm and the slot of each, all runs well.
-    Whole(Vec<Option<f64>>, Vec<usize>),
+    /// All runs went well.
+    Whole(WholeBlock),
     /// An arm failed or was throttled: nothing of the block counts.
     Dropped,
     /// The user stopped it.
@@ -131,13 +147,15 @@ impl<'a> Engine<'a> {
             arms: vec![ArmState::default(); plan.arms.len()],
             columns: (0..plan.arms.len()).collect(),
             data: Responses::default(),
-            positions: Vec::new(),
+            around: Circumstances::default(),
+            last_arm: None,
             look: None,
             confirmation_started: started,
             confirmation_ended: started,
             screened: 0,
             warmup_blocks: 0,
             warmup_median: None,
+            only: None,
             throttled_blocks: 0,
             names: Vec::new(),
             failures: Vec::new(),
@@ -156,7 +174,7 @@ impl<'a> Engine<'a> {
             arms: self.arms,
             columns: self.columns,
             data: self.data,
-            positions: self.positions,
+            around: self.around,
             look: self.look,
             confirmation_time,
             screened: self.screened,
@@ -173,6 +191,7 @@ impl<'a> Engine<'a> {
         }
         if !self.plan.is_survey
             && self.open_arms().len() >= halving::FROM_ARMS
+            && !self.is_spent()
             && let Some(stopped) = self.screen()?
         {
             return Ok(stopped);
@@ -206,14 +225,29 @@ impl<'a> Engine<'a> {
                 Block::Interrupted => return Ok(Some(Stopped::Interrupted)),
                 Block::Dropped if self.has_failed() => return Ok(Some(Stopped::Failed)),
                 Block::Dropped => {}
-                Block::Whole(costs, _) if wanted.is_none() => {
-                    self.warmup_median = Some(median_of(&costs));
+                Block::Whole(block) if wanted.is_none() => {
+                    self.warmup_median = Some(median_of(&block.costs));
+                    if self.is_spent() {
+                        self.only = Some(block);
+                        return Ok(None);
+                    }
                 }
-                Block::Whole(..) => {}
+                Block::Whole(_) => {}
             }
             self.warmup_blocks += 1;
         }
         Ok(None)
+    }
+
+    /// The runs of the only block that the budget allowed count: nothing else
+    /// will come.
+    fn count_warmup(&mut self) {
+        for arm in &mut self.arms {
+            for mut run in std::mem::take(&mut arm.other_runs) {
+                run.phase = Phase::Confirmation;
+                arm.keep(run);
+            }
+        }
     }
 
     /// Was the block after the warm-up faster by so much that it may still
@@ -232,8 +266,12 @@ impl<'a> Engine<'a> {
         let began = self.machine.now();
         let mut order = open.to_vec();
         order.shuffle(&mut self.order);
-        let mut costs = vec![None; self.arms.len()];
-        let mut slots = vec![0; self.arms.len()];
+        let mut whole = WholeBlock {
+            costs: vec![None; self.arms.len()],
+            slots: vec![0; self.arms.len()],
+            before: vec![None; self.arms.len()],
+            load: None,
+        };
         let mut is_whole = true;
         let mut throttled = false;
         let mut finished: Vec<(usize, RunRecord)> = Vec::new();
@@ -254,15 +292,19 @@ impl<'a> Engine<'a> {
                 }
                 Err(error) => return Err(error),
             };
-            costs[arm] = run.metric.cost;
-            slots[arm] = slot;
+            if self.last_arm.is_none() && run.metric.cost.is_some() {
+                self.warn_of_little(self.machine.now().saturating_sub(began));
+            }
+            whole.costs[arm] = run.metric.cost;
+            whole.slots[arm] = slot;
+            whole.before[arm] = self.last_arm.replace(arm);
             throttled |= run.throttled.is_some_and(|times| times > 0);
             is_whole &= run.metric.cost.is_some();
             finished.push((arm, run));
         }
         self.tell_failures();
         let is_late_warmup =
-            phase != Phase::Warmup && is_whole && self.was_cold(&costs, open.len());
+            phase != Phase::Warmup && is_whole && self.was_cold(&whole.costs, open.len());
         let duration = self.machine.now().saturating_sub(began);
         let is_warmup = is_late_warmup || phase == Phase::Warmup;
         self.budget.spend(open.len(), duration, is_warmup);
@@ -279,10 +321,11 @@ impl<'a> Engine<'a> {
             self.keep_as(Phase::Dropped, finished);
             return Ok(Block::Dropped);
         }
+        whole.load = load_of(&finished);
         for (arm, run) in finished {
             self.arms[arm].keep(run);
         }
-        Ok(Block::Whole(costs, slots))
+        Ok(Block::Whole(whole))
     }
 
     /// Runs that do not count, after all.
@@ -345,6 +388,15 @@ impl<'a> Engine<'a> {
         };
         self.observer.progress(&progress);
     }
+}
+
+/// CPUs that others used while these ran.
+fn load_of(runs: &[(usize, RunRecord)]) -> Option<f64> {
+    let used = |(_, run): &(usize, RunRecord)| {
+        Some(run.foreign_cpu_s? / run.wall_s).filter(|share| share.is_finite())
+    };
+    let shares: Vec<f64> = runs.iter().map(used).collect::<Option<_>>()?;
+    Some(mean(&shares))
 }
 
 fn median_of(costs: &[Option<f64>]) -> f64 {

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
+use super::doubts;
 use super::engine::Results;
 use super::plan::Plan;
 use super::steadiness;
 use crate::record::{Arm, Comparison, Finding, RunRecord, Severity, Stopped};
 use crate::stats::describe::quantile;
 use crate::stats::diagnose;
-use crate::stats::sequential::LEAST_PAIRS;
 use crate::topology::CpuSet;
 
 /// Others using more than this share of the CPUs disturb.
@@ -29,7 +29,7 @@ const SHORT_RUN_S: f64 = 0.005;
 /// All findings, worst first.
 pub(super) fn all(record: &Comparison, plan: &Plan, results: &Results) -> Vec<Finding> {
     let mut findings: Vec<Finding> = [
-        too_few_blocks(record, plan),
+        too_few_blocks(record, plan, results),
         placebo(record, plan),
         thread_counts(record),
         granted(record),
@@ -40,13 +40,13 @@ pub(super) fn all(record: &Comparison, plan: &Plan, results: &Results) -> Vec<Fi
         position(results),
         outliers(record),
         short_runs(record),
-        tails(record),
-        depends_on_load(record),
+        doubts::coarse_figure(record, results),
         steadiness::finding(record),
     ]
     .into_iter()
     .flatten()
     .collect();
+    findings.extend(record.contrasts.iter().flat_map(doubts::of_contrast));
     findings.extend(invalid_arms(record));
     findings.extend(record.arms.iter().filter_map(coverage));
     findings.extend(plan.known.iter().cloned());
@@ -123,22 +123,22 @@ fn placebo(record: &Comparison, plan: &Plan) -> Option<Finding> {
     ))
 }
 
-fn too_few_blocks(record: &Comparison, plan: &Plan) -> Option<Finding> {
-    let is_short = record.blocks < LEAST_PAIRS && record.stopped != Some(Stopped::Failed);
+fn too_few_blocks(record: &Comparison, plan: &Plan, results: &Results) -> Option<Finding> {
+    let least = plan.least_blocks(results.columns.len());
+    let is_short = record.blocks < least && record.stopped != Some(Stopped::Failed);
     is_short.then(|| {
         Finding::new(
             "too_few_blocks",
             Severity::Problem,
             format!(
-                "{} no claim at any level; it takes at least {LEAST_PAIRS}.",
-                match record.blocks {
-                    1 => "1 whole block allows".to_owned(),
-                    blocks => format!("{blocks} whole blocks allow"),
-                }
+                "Too few blocks for a verdict on {} arms: {} of at least {least}.",
+                results.columns.len(),
+                record.blocks
             ),
             format!("Give {}, or name fewer arms.", plan.more_effort()),
         )
         .with("blocks", record.blocks)
+        .with("least_blocks", least)
     })
 }
 
@@ -250,17 +250,22 @@ fn throttled(results: &Results) -> Option<Finding> {
     })
 }
 
-fn foreign_load(record: &Comparison) -> Option<Finding> {
+/// CPUs that others used while a typical run ran; `None` where no run says.
+pub(super) fn foreign_cpus(record: &Comparison) -> Option<f64> {
     let shares: Vec<f64> = all_runs(record)
         .filter_map(|run| Some(run.foreign_cpu_s? / run.wall_s))
         .collect();
-    let busy = quantile(&shares, 0.5);
+    (!shares.is_empty()).then(|| quantile(&shares, 0.5))
+}
+
+fn foreign_load(record: &Comparison) -> Option<Finding> {
+    let busy = foreign_cpus(record)?;
     let cpus = record.host.counts.cpus.max(1) as f64;
     (busy / cpus > FOREIGN_SHARE).then(|| {
         Finding::new(
             "foreign_load",
             Severity::Warning,
-            format!("Others used {busy:.1} of {cpus} CPUs meanwhile: placements on those CPUs suffer from today's neighbours."),
+            format!("Others used {busy:.1} of {cpus} CPUs meanwhile: placements on those CPUs suffer from them."),
             "See `pinwise doctor`; compare again on a quiet machine before making it permanent.",
         )
         .with("foreign_cpus_median", busy)
@@ -304,7 +309,7 @@ fn drift(results: &Results) -> Option<Finding> {
 }
 
 fn position(results: &Results) -> Option<Finding> {
-    let effect = diagnose::position_effect(&results.data, &results.positions)?;
+    let effect = diagnose::position_effect(&results.data, &results.around.slots)?;
     (effect.abs() > POSITION).then(|| {
         Finding::new(
             "position_effect",
@@ -363,50 +368,4 @@ fn short_runs(record: &Comparison) -> Option<Finding> {
         )
         .with("median_wall_s", typical)
     })
-}
-
-fn tails(record: &Comparison) -> Option<Finding> {
-    let odd = record.contrasts.iter().find(|contrast| {
-        let Some(totals) = &contrast.totals else {
-            return false;
-        };
-        let (Some(low), Some(high)) = (contrast.low, contrast.high) else {
-            return false;
-        };
-        let half = 0.5 * (high.ln() - low.ln());
-        let gap = (totals.mean_ratio.ln() - contrast.ratio.ln()).abs();
-        let signs_differ = (totals.mean_ratio - 1.0) * (contrast.ratio - 1.0) < 0.0;
-        gap > POSITION && (gap > 2.0 * half || (signs_differ && gap > half))
-    })?;
-    let totals = odd.totals?;
-    Some(
-        Finding::new(
-            "typical_and_total_differ",
-            Severity::Warning,
-            format!(
-                "{} against {}: the typical run is {:+.1} %, but the mean is {:+.1} % and the 90th percentile {:+.1} %.",
-                odd.arm,
-                odd.baseline,
-                100.0 * (odd.ratio - 1.0),
-                100.0 * (totals.mean_ratio - 1.0),
-                100.0 * (totals.p90_ratio - 1.0)
-            ),
-            "If total time or the tail matters to you more than the typical run, judge by those.",
-        )
-        .with("mean_ratio", totals.mean_ratio)
-        .with("p90_ratio", totals.p90_ratio),
-    )
-}
-
-fn depends_on_load(record: &Comparison) -> Option<Finding> {
-    let odd = record.contrasts.iter().find(|c| c.depends_on_load)?;
-    Some(Finding::new(
-        "depends_on_load",
-        Severity::Warning,
-        format!(
-            "{} against {}: quiet and loaded blocks give different answers.",
-            odd.arm, odd.baseline
-        ),
-        "Run again with --score rank, which counts loaded blocks in full, or on a quiet machine.",
-    ))
 }

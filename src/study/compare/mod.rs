@@ -9,6 +9,7 @@
 
 mod assemble;
 mod budget;
+mod doubts;
 mod engine;
 mod findings;
 mod outcome;

@@ -5,10 +5,12 @@ use std::time::Duration;
 use crate::machine::{Binding, Output};
 use crate::placement::{Placement, RealiseError, Realised, merge_equivalent};
 use crate::record::{Finding, ServiceRecord};
-use crate::stats::confirm::Score;
+use crate::stats::confirm::{Question, Score};
+use crate::stats::judge::Judge;
+use crate::stats::sequential::least_pairs;
 use crate::stats::verdict::Words;
 use crate::topology::{CpuSet, Topology};
-use crate::workload::{Command, Metric, Workload};
+use crate::workload::{Better, Command, Metric, Workload};
 
 /// One arm: a command at a place.
 #[derive(Debug, Clone)]
@@ -44,7 +46,9 @@ pub struct Tuning {
     pub max_runs: Option<usize>,
     /// Warm-up blocks; `None` for one, or two where the first was slow.
     pub warmup: Option<usize>,
-    /// How blocks count.
+    /// What of the runs is judged.
+    pub judge: Judge,
+    /// How blocks count where that is the typical run.
     pub score: Score,
 }
 
@@ -57,6 +61,7 @@ impl Default for Tuning {
             budget: Some(Duration::from_secs(60)),
             max_runs: None,
             warmup: None,
+            judge: Judge::default(),
             score: Score::default(),
         }
     }
@@ -198,6 +203,24 @@ impl Plan {
             return out("a budget is needed: --budget or --max-runs");
         }
         Ok(())
+    }
+
+    /// What is asked of the runs.
+    #[must_use]
+    pub fn question(&self) -> Question {
+        Question {
+            judge: self.tuning.judge,
+            score: self.tuning.score,
+            alpha: self.tuning.alpha,
+            delta: self.tuning.min_effect.ln_1p(),
+            is_rate: self.metric.better() == Better::Higher,
+        }
+    }
+
+    /// The fewest blocks that allow a verdict on so many arms.
+    #[must_use]
+    pub fn least_blocks(&self, arms: usize) -> usize {
+        least_pairs(self.question().error_of_one(arms.saturating_sub(1)))
     }
 
     /// The option that gives the experiment more to work with.

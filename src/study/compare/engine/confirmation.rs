@@ -1,12 +1,12 @@
 //! The finalists: fresh blocks, looked at on a schedule, until the question is
 //! settled or the budget is spent.
 
-use super::{Block, CompareError, Engine, PROJECT_FROM};
+use super::{Block, CompareError, Engine, PROJECT_FROM, WholeBlock};
 use crate::record::{Phase, Stopped};
 use crate::stats::Responses;
 use crate::stats::confirm::{Confirmation, Decision};
 use crate::stats::diagnose::projected_half_width;
-use crate::stats::sequential::{first_look, next_look};
+use crate::stats::sequential::{Depth, Schedule};
 use crate::stats::verdict::duration;
 
 /// With so many blocks thrown away for throttling and none kept, give up.
@@ -15,7 +15,7 @@ const THROTTLED_LIMIT: usize = 10;
 /// State of one confirmation.
 struct ConfirmationRun {
     statistics: Confirmation,
-    next_look: Option<usize>,
+    schedule: Schedule,
     looked_at: usize,
     has_projected: bool,
 }
@@ -24,19 +24,23 @@ impl Engine<'_> {
     /// Fresh blocks of the finalists until settled or out of budget.
     pub(super) fn confirm(&mut self) -> Result<Stopped, CompareError> {
         let mut run = self.start_confirmation();
+        if let Some(block) = self.only.take() {
+            self.count_warmup();
+            self.take(&block, &mut run);
+        }
         loop {
             let open = self.columns.clone();
             let runs = open.len();
             let now = self.machine.now();
             let n = self.data.blocks();
-            if self.budget.blocks_left(runs, now) == 0 && (n > 0 || self.throttled_blocks > 0) {
-                self.look_again(&mut run, 1.0);
+            if self.budget.blocks_left(runs, now) == 0 {
+                self.look_again(&mut run, n, Depth::Verdicts);
                 return Ok(self.out_of_budget(runs));
             }
             match self.block(&open, Phase::Confirmation, n)? {
                 Block::Interrupted => {
                     let left = self.budget.blocks_left(runs, now);
-                    self.look_again(&mut run, n as f64 / n.saturating_add(left).max(1) as f64);
+                    self.look_again(&mut run, n.saturating_add(left), Depth::Verdicts);
                     return Ok(Stopped::Interrupted);
                 }
                 Block::Dropped if self.has_failed() => return Ok(Stopped::Failed),
@@ -46,8 +50,8 @@ impl Engine<'_> {
                         return Ok(Stopped::Budget);
                     }
                 }
-                Block::Whole(costs, slots) => {
-                    if self.take(&costs, slots, &mut run) {
+                Block::Whole(block) => {
+                    if self.take(&block, &mut run) {
                         return Ok(Stopped::Precision);
                     }
                 }
@@ -64,16 +68,13 @@ impl Engine<'_> {
             .columns
             .iter()
             .position(|&arm| arm == self.plan.baseline);
-        let tuning = &self.plan.tuning;
         ConfirmationRun {
             statistics: Confirmation::new(
                 self.columns.len(),
                 baseline.unwrap_or(0),
-                tuning.alpha,
-                tuning.min_effect.ln_1p(),
-                tuning.score,
+                self.plan.question(),
             ),
-            next_look: None,
+            schedule: self.plan.question().schedule(self.columns.len() - 1),
             looked_at: 0,
             has_projected: false,
         }
@@ -93,9 +94,7 @@ impl Engine<'_> {
             let part: Vec<f64> = kept.iter().map(|&column| row[column]).collect();
             data.push(&part);
         }
-        for slots in &mut self.positions {
-            *slots = kept.iter().map(|&column| slots[column]).collect();
-        }
+        self.around = self.around.with_columns(&kept);
         self.data = data;
         self.columns = kept.iter().map(|&column| self.columns[column]).collect();
         self.name_columns();
@@ -111,50 +110,69 @@ impl Engine<'_> {
     }
 
     /// Adds a whole block and looks if it is time; true when settled.
-    fn take(
-        &mut self,
-        costs: &[Option<f64>],
-        slots: Vec<usize>,
-        run: &mut ConfirmationRun,
-    ) -> bool {
+    fn take(&mut self, block: &WholeBlock, run: &mut ConfirmationRun) -> bool {
         let row: Vec<f64> = self
             .columns
             .iter()
-            .filter_map(|&arm| costs[arm].map(f64::ln))
+            .filter_map(|&arm| block.costs[arm].map(f64::ln))
             .collect();
         if !self.data.push(&row) {
             return false;
         }
-        self.positions
-            .push(self.columns.iter().map(|&arm| slots[arm]).collect());
+        self.remember_circumstances(block);
         self.confirmation_ended = self.machine.now();
         let n = self.data.blocks();
         let left = self
             .budget
             .blocks_left(self.columns.len(), self.machine.now());
         let n_max = n.saturating_add(left);
-        let alpha = self.plan.tuning.alpha / (self.columns.len() - 1).max(1) as f64;
-        let next = *run
-            .next_look
-            .get_or_insert_with(|| first_look(n_max, alpha));
-        if n < next.min(n_max) {
+        // How far it will come is foretold from intervals.
+        let foretells = n >= PROJECT_FROM && !run.has_projected && n < n_max;
+        let depth = match run.schedule.due(n, n_max) {
+            Some(_) if foretells => Depth::Verdicts,
+            Some(depth) => depth,
+            None => return false,
+        };
+        // A width that was asked for is not reached by a claim.
+        if depth == Depth::Claims && self.plan.tuning.precision.is_some() {
             return false;
         }
-        run.next_look = Some(next_look(n, n_max));
-        self.look_again(run, n as f64 / n_max as f64);
-        if n >= PROJECT_FROM && !run.has_projected && n < n_max && !self.plan.is_survey {
+        if !self.look_again(run, n_max, depth) {
+            return false;
+        }
+        if foretells {
             run.has_projected = true;
             self.warn_if_hopeless(n, n_max);
         }
         self.is_settled()
     }
 
-    fn look_again(&mut self, run: &mut ConfirmationRun, t: f64) {
+    fn remember_circumstances(&mut self, block: &WholeBlock) {
+        let column_of = |arm: usize| self.columns.iter().position(|&column| column == arm);
+        let columns = self.columns.iter();
+        let before = columns
+            .clone()
+            .map(|&arm| block.before[arm].and_then(column_of))
+            .collect();
+        let slots = columns.map(|&arm| block.slots[arm]).collect();
+        self.around.slots.push(slots);
+        self.around.before.push(before);
+        self.around.load.push(block.load);
+    }
+
+    /// Looks where `most` blocks can be had; false where that told nothing.
+    fn look_again(&mut self, run: &mut ConfirmationRun, most: usize, depth: Depth) -> bool {
         let n = self.data.blocks();
-        if n > run.looked_at {
-            run.looked_at = n;
-            self.look = Some(run.statistics.look(&self.data, t));
+        if n <= run.looked_at {
+            return false;
         }
+        let look = run
+            .statistics
+            .look(&self.data, &self.around, most as f64, depth);
+        let Some(look) = look else { return false };
+        run.looked_at = n;
+        self.look = Some(look);
+        true
     }
 
     fn is_settled(&self) -> bool {
@@ -170,7 +188,9 @@ impl Engine<'_> {
 
     /// Too noisy for the budget? Say so as soon as it can be told.
     fn warn_if_hopeless(&mut self, n: usize, n_max: usize) {
-        let Some(look) = &self.look else { return };
+        let Some(look) = self.look.as_ref().filter(|_| !self.plan.is_survey) else {
+            return;
+        };
         let now = look
             .contrasts
             .iter()

@@ -22,6 +22,9 @@ impl Engine<'_> {
             let runs_ahead = rounds[round..].iter().map(|arms| arms + 1).sum();
             let blocks = self.screening_blocks(planned_end, runs_ahead);
             for _ in 0..blocks {
+                if self.is_spent() {
+                    break;
+                }
                 let mut open = challengers.clone();
                 open.push(baseline);
                 open.sort_unstable();
@@ -29,13 +32,13 @@ impl Engine<'_> {
                     Block::Interrupted => return Ok(Some(Stopped::Interrupted)),
                     Block::Dropped if self.has_failed() => return Ok(Some(Stopped::Failed)),
                     Block::Dropped => challengers.retain(|&arm| self.arms[arm].is_open()),
-                    Block::Whole(costs, slots) => {
+                    Block::Whole(block) => {
                         blocks_done += 1;
                         let at = runs_so_far.len();
                         runs_so_far.extend(open.iter().map(|_| (0, 0.0)));
                         for &arm in &open {
-                            let response = costs[arm].map_or(f64::NAN, f64::ln);
-                            runs_so_far[at + slots[arm]] = (arm, response);
+                            let response = block.costs[arm].map_or(f64::NAN, f64::ln);
+                            runs_so_far[at + block.slots[arm]] = (arm, response);
                         }
                     }
                 }

@@ -97,7 +97,7 @@ export const contrastTable = (lines: readonly ArmLine[]): NonNullable<ChartPlan[
     { name: 'Mean', isNumber: true },
     { name: '90th percentile', isNumber: true },
     { name: 'Spread', isNumber: true },
-    { name: 'Depends on load' },
+    { name: 'Depends on' },
   ],
   rows: contrastRows(lines),
 });

@@ -146,6 +146,7 @@ function plan(record: ComparisonRecord): string[] {
   if (typeof told?.max_runs === 'number') words.push('--max-runs', String(told.max_runs));
   if (typeof told?.precision === 'number') words.push('--precision', share(told.precision));
   if (typeof told?.min_effect === 'number' && told.min_effect !== 0.01) words.push('--min-effect', share(told.min_effect));
+  if (told?.judge && told.judge !== 'typical') words.push('--judge', told.judge);
   if (told?.score && told.score !== 'weighted') words.push('--score', told.score);
   return words;
 }

@@ -79,7 +79,11 @@ export interface Contrast {
   more_time_s?: Maybe<number>;
   cpu_time_ratio?: Maybe<number>;
   totals?: Maybe<{ mean_ratio?: Maybe<number>; p90_ratio?: Maybe<number> }>;
+  others?: Maybe<{ judge?: string; ratio?: Maybe<number>; low?: Maybe<number>; high?: Maybe<number> }[]>;
   depends_on_load?: Maybe<boolean>;
+  depends_on_tail?: Maybe<boolean>;
+  depends_on_order?: Maybe<boolean>;
+  depends_on_time?: Maybe<boolean>;
   spread_ratio?: Maybe<number>;
   spread_low?: Maybe<number>;
   spread_high?: Maybe<number>;
@@ -101,6 +105,7 @@ export interface ComparisonRecord {
     budget_s?: Maybe<number>;
     max_runs?: Maybe<number>;
     warmup_blocks?: Maybe<number>;
+    judge?: Maybe<string>;
     score?: Maybe<string>;
     screened_arms?: Maybe<number>;
   }>;

@@ -115,9 +115,21 @@ test('what is unavailable is left out, never 0', () => {
     null,
     null,
     null,
-    'no',
+    '–',
   ]);
   const rows = armRows(armLines(comparison()), 's');
   expect(rows[3]).toEqual(['c', 0, null, null, null, 'invalid: exit 1']);
   expect(armLines({ schema: 'pinwise.comparison/1' })).toEqual([]);
+});
+
+test('what a ratio depends on is named', () => {
+  const contrast = {
+    arm: 'b',
+    depends_on_tail: true,
+    depends_on_load: true,
+    others: [{ judge: 'mean', ratio: 1.1, low: 1.05, high: 1.2 }],
+  };
+  const [row] = contrastRows(armLines(comparison({ contrasts: [contrast] })));
+  expect(row?.at(-1)).toBe('load, tail');
+  expect(row?.[5]).toBe('+10.0 % (+5.0 % to +20.0 %)');
 });

@@ -282,6 +282,24 @@ const interval = (ratio: unknown, low: unknown, high: unknown): string | null =>
   return finite(low) && finite(high) ? `${change(ratio)} (${change(low)} to ${change(high)})` : change(ratio);
 };
 
+/** A contrast as another judge sees it; null where it was not asked. */
+function judged(contrast: Contrast, judge: string): string | null {
+  const found = contrast.others?.find((other) => other.judge === judge);
+  return found ? interval(found.ratio, found.low, found.high) : null;
+}
+
+/** What the ratio depends on, so that it is not to be relied on elsewhere. */
+function dependences(contrast: Contrast): string {
+  const all: [unknown, string][] = [
+    [contrast.depends_on_load, 'load'],
+    [contrast.depends_on_tail, 'tail'],
+    [contrast.depends_on_order, 'order of runs'],
+    [contrast.depends_on_time, 'time'],
+  ];
+  const told = all.flatMap(([is, word]) => (is ? [word] : []));
+  return told.length > 0 ? told.join(', ') : '–';
+}
+
 /** Rows of the table of contrasts. */
 export function contrastRows(lines: readonly ArmLine[]): (string | null)[][] {
   return lines.flatMap(({ contrast: c, standing, name }) =>
@@ -293,12 +311,12 @@ export function contrastRows(lines: readonly ArmLine[]): (string | null)[][] {
             STANDINGS[standing],
             finite(c.p_adjusted) ? p(c.p_adjusted) : null,
             finite(c.cpu_time_ratio) ? change(c.cpu_time_ratio) : null,
-            finite(c.totals?.mean_ratio) ? change(c.totals.mean_ratio) : null,
-            finite(c.totals?.p90_ratio) ? change(c.totals.p90_ratio) : null,
+            judged(c, 'mean') ?? (finite(c.totals?.mean_ratio) ? change(c.totals.mean_ratio) : null),
+            judged(c, 'p90') ?? (finite(c.totals?.p90_ratio) ? change(c.totals.p90_ratio) : null),
             finite(c.spread_ratio)
               ? `${times(c.spread_ratio)}${finite(c.spread_low) && finite(c.spread_high) ? ` (${times(c.spread_low)} to ${times(c.spread_high)})` : ''}`
               : null,
-            c.depends_on_load ? 'yes' : 'no',
+            dependences(c),
           ],
         ]
       : [],

@@ -203,6 +203,7 @@ function methodPart(record: ComparisonRecord, lines: readonly ArmLine[]): HTMLEl
           .filter(Boolean)
           .join(', '),
       ],
+      ['Judged', plan?.judge && plan.judge !== 'typical' ? (plan.judge === 'mean' ? 'the mean' : `the ${plan.judge.slice(1)}th percentile`) : 'the typical run'],
       ['Blocks count', plan?.score === 'rank' ? 'all alike' : plan?.score ? 'less where they ran under load' : null],
       ['Screening', plan?.screened_arms ? `${plan.screened_arms} arms entered, the finalists ran on fresh blocks` : null],
       ['Ended', record.stopped ? (STOPPED[record.stopped] ?? record.stopped) : 'not yet, or cut off'],

@@ -1,0 +1,106 @@
+//! An arm against the baseline as a record.
+
+use serde::{Deserialize, Serialize};
+
+/// One arm against the baseline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ContrastRecord {
+    /// The arm.
+    pub arm: String,
+    /// What it is compared with.
+    pub baseline: String,
+    /// What is judged (`plan.judge`) of the arm's cost over that of the
+    /// baseline's: below 1 is better.
+    pub ratio: f64,
+    /// Lower end of the interval; `null` where the runs allow none.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Confidence of the interval, valid at all looks together.
+    pub confidence: f64,
+    /// p-value adjusted for arms and looks; at most `plan.alpha` exactly where
+    /// the interval excludes 1.
+    pub p_adjusted: f64,
+    /// `faster`, `slower`, `same` or `undecided`.
+    pub verdict: String,
+    /// The verdict in words, with its interval.
+    pub sentence: String,
+    /// Further time until the interval is ±`min_effect`, where undecided.
+    pub more_time_s: Option<f64>,
+    /// Ratio of CPU time, typical run; tighter than wall time under foreign
+    /// load, and blind to waiting.
+    pub cpu_time_ratio: Option<f64>,
+    /// Ratios of total and tail.
+    pub totals: Option<TotalsRecord>,
+    /// The same contrast as other judges see it, each with an interval of its
+    /// own at the same level.
+    #[serde(default)]
+    pub others: Vec<JudgedRecord>,
+    /// Does the ratio depend on load, in sign or by more than its size? Then
+    /// there is no advice to run anything.
+    pub depends_on_load: bool,
+    /// Does another judge say the opposite? Then there is no verdict.
+    #[serde(default)]
+    pub depends_on_tail: bool,
+    /// Is the verdict one of which arm ran before? Then there is none.
+    #[serde(default)]
+    pub depends_on_order: bool,
+    /// Is the verdict only that of the first half? Then there is none.
+    #[serde(default)]
+    pub depends_on_time: bool,
+    /// The typical ratio under light and heavy load, where it differs; `null`
+    /// where that is not shown.
+    #[serde(default)]
+    pub by_load: Option<SplitRecord>,
+    /// After the same predecessor and elsewhere, likewise.
+    #[serde(default)]
+    pub by_order: Option<SplitRecord>,
+    /// Early and late, likewise.
+    #[serde(default)]
+    pub by_time: Option<SplitRecord>,
+    /// Spread of the arm's runs around their local level over that of the
+    /// baseline's: below 1 repeats better. `null` with too few blocks.
+    #[serde(default)]
+    pub spread_ratio: Option<f64>,
+    /// Lower end of its interval, `null` likewise.
+    #[serde(default)]
+    pub spread_low: Option<f64>,
+    /// Upper end.
+    #[serde(default)]
+    pub spread_high: Option<f64>,
+    /// p-value adjusted for the arms; as `p_adjusted` otherwise.
+    #[serde(default)]
+    pub spread_p_adjusted: Option<f64>,
+}
+
+/// Ratios of the mean and of the 90th percentile.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TotalsRecord {
+    /// Mean of the arm's cost over that of the baseline.
+    pub mean_ratio: f64,
+    /// 90th percentile over that of the baseline.
+    pub p90_ratio: f64,
+}
+
+/// A contrast as another judge sees it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JudgedRecord {
+    /// `typical`, `mean` or a percentile such as `p90`.
+    pub judge: String,
+    /// Cost of the arm over that of the baseline.
+    pub ratio: f64,
+    /// Lower end of its interval; `null` where the runs allow none.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+/// A typical ratio in two parts of the blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SplitRecord {
+    /// Under the lightest third of the load; after the same predecessor; in the
+    /// first third.
+    pub first: f64,
+    /// Under the heaviest third; after different ones; in the last third.
+    pub second: f64,
+}

@@ -1,0 +1,165 @@
+//! Verdicts on arms that are known.
+
+use super::*;
+
+/// What most tests ask.
+const QUESTION: Question = Question {
+    judge: Judge::Typical,
+    score: Score::Weighted,
+    alpha: 0.05,
+    delta: 0.01,
+    is_rate: false,
+};
+
+/// One look, at the end.
+fn last_look(data: &Responses, question: Question) -> Look {
+    let around = Circumstances {
+        slots: vec![vec![0, 1]; data.blocks()],
+        ..Circumstances::default()
+    };
+    let most = data.blocks() as f64;
+    Confirmation::new(2, 0, question)
+        .look(data, &around, most, Depth::Verdicts)
+        .expect("verdicts were asked for")
+}
+
+#[track_caller]
+fn check(p_values: &[f64], expected: &[usize]) {
+    let levels: Vec<f64> = (1..=p_values.len()).map(|m| 0.05 / m as f64).collect();
+    assert_eq!(holm(p_values, &levels), expected);
+}
+
+#[test]
+fn holm_divides_by_the_arms_still_open() {
+    check(&[0.5], &[1]);
+    check(&[0.001, 0.5, 0.5], &[3, 2, 2]);
+    check(&[0.03, 0.001, 0.02], &[1, 3, 2]);
+    check(&[0.03, 0.03, 0.03], &[3, 3, 3]);
+    check(&[], &[]);
+}
+
+fn experiment(effect: f64, blocks: u32) -> Responses {
+    let mut data = Responses::new(2);
+    for block in 0..blocks {
+        let load = if block % 7 == 0 { 0.8 } else { 0.0 };
+        let wiggle = 0.004 * (f64::from(block * 37 % 11) - 5.0) / 5.0;
+        data.push(&[load, load + effect + wiggle]);
+    }
+    data
+}
+
+#[test]
+fn a_clear_effect_is_found_and_its_direction_named() {
+    for (effect, expected) in [
+        (0.03, Decision::Slower),
+        (-0.03, Decision::Faster),
+        (0.001, Decision::Same),
+    ] {
+        let data = experiment(effect, 30);
+        let look = last_look(&data, QUESTION);
+        assert_eq!(look.contrasts[0].decision, expected, "{look:?}");
+        assert!((look.contrasts[0].estimate - effect).abs() < 0.002);
+        assert!(look.is_settled);
+    }
+}
+
+#[test]
+fn an_effect_only_under_load_is_not_called_same() {
+    let mut data = Responses::new(2);
+    for block in 0..60 {
+        let wiggle = 0.004 * (f64::from(block * 37 % 11) - 5.0) / 5.0;
+        let lost = if block % 3 == 0 { 0.7 } else { 0.0 };
+        data.push(&[0.0, lost + wiggle]);
+    }
+    let look = last_look(&data, QUESTION);
+    assert_ne!(look.contrasts[0].decision, Decision::Same, "{look:?}");
+    assert_ne!(look.contrasts[0].decision, Decision::Faster, "{look:?}");
+}
+
+#[test]
+fn few_blocks_decide_nothing() {
+    let data = experiment(0.5, 5);
+    let plain = Question {
+        score: Score::Rank,
+        ..QUESTION
+    };
+    let look = last_look(&data, plain);
+    assert_eq!(look.contrasts[0].decision, Decision::Undecided);
+}
+
+/// Pseudo-random numbers in −1 to 1, the same ones every time.
+fn noise(index: u32) -> f64 {
+    let mixed = index.wrapping_mul(2_654_435_761) >> 8;
+    f64::from(mixed % 20_001) / 10_000.0 - 1.0
+}
+
+#[test]
+fn a_noisier_arm_of_the_same_centre_is_not_faster() {
+    // Of 60 experiments of 130 blocks with spreads 1 to 5, few claim anything;
+    // weights by the block's own level claimed most of them to be faster.
+    let claims = (0..60u32)
+        .filter(|experiment| {
+            let mut data = Responses::new(2);
+            for block in 0..130 {
+                let at = 2 * (experiment * 130 + block);
+                data.push(&[0.01 * noise(at), 0.05 * noise(at + 1)]);
+            }
+            let decision = last_look(&data, QUESTION).contrasts[0].decision;
+            matches!(decision, Decision::Faster | Decision::Slower)
+        })
+        .count();
+    assert!(claims <= 7, "{claims} of 60");
+}
+
+#[test]
+fn ties_are_no_claim() {
+    // A clock of 10 ms, arms alike: most differences are 0.
+    let claims = (0..60u32)
+        .filter(|experiment| {
+            let mut data = Responses::new(2);
+            for block in 0..40 {
+                let at = 2 * (experiment * 40 + block);
+                let tick = |at: u32| ((10.4 + 0.3 * noise(at)).round() * 0.01).ln();
+                data.push(&[tick(at), tick(at + 1)]);
+            }
+            let look = last_look(&data, QUESTION);
+            assert!(look.resolution.is_some());
+            let contrast = &look.contrasts[0];
+            let is_claim = matches!(contrast.decision, Decision::Faster | Decision::Slower);
+            assert!(!is_claim || contrast.p_adjusted <= 0.05);
+            assert_ne!(contrast.decision, Decision::Same, "the step is 10 %");
+            is_claim
+        })
+        .count();
+    assert!(claims <= 6, "{claims} of 60");
+}
+
+#[test]
+fn a_difference_within_a_step_is_not_the_same() {
+    // 105 and 107 ms, rounded to 10 ms, are both 110 ms: nothing is known.
+    let mut data = Responses::new(2);
+    for block in 0..40u32 {
+        let tick = |value: f64| ((value * 100.0).round() * 0.01).ln();
+        data.push(&[tick(0.1055 + 1e-4 * noise(block)), tick(0.1076)]);
+    }
+    let look = last_look(&data, QUESTION);
+    assert_eq!(look.contrasts[0].decision, Decision::Undecided, "{look:?}");
+    assert!(look.contrasts[0].interval.holds(0.02));
+}
+
+#[test]
+fn verdict_interval_and_p_value_agree() {
+    for experiment in 0..40u32 {
+        let mut data = Responses::new(2);
+        for block in 0..25 {
+            let at = 2 * (experiment * 25 + block);
+            data.push(&[0.02 * noise(at), 0.02 * noise(at + 1) + 0.008]);
+        }
+        for score in [Score::Weighted, Score::Rank] {
+            let question = Question { score, ..QUESTION };
+            let contrast = &last_look(&data, question).contrasts[0];
+            let excludes = !contrast.interval.holds(0.0);
+            assert_eq!(excludes, contrast.p_adjusted <= 0.05, "{contrast:?}");
+        }
+    }
+}

@@ -1,0 +1,491 @@
+//! What speaks against a verdict although its interval is clear.
+//!
+//! The random order makes a comparison fair between runs as they were made. It
+//! does not make the answer hold elsewhere: an arm may leave a mess for whatever
+//! runs next, warm up alone, gain under load only, or be better in most runs and
+//! much worse in the others. The order that was drawn identifies each of these,
+//! so each is tested, and what contradicts a verdict withholds it.
+//!
+//! * *Load*: do the differences depend on how loaded the machine was?
+//! * *Order*: do they depend on which arm ran before? A run's predecessor is as
+//!   random as its place, so that half of the blocks (of two arms) compare both
+//!   after the same predecessor.
+//! * *Time*: do they change while the experiment goes on, early on most of all?
+//! * *Tail*: do mean and 90th percentile say the opposite of the typical run?
+//!
+//! The first three are tests by [`interaction`], each at 2.5 % over all arms.
+//! That one fires does not make a verdict wrong: it stands where the blocks
+//! that are beyond doubt (after equal predecessors; of the second half) give it,
+//! too. The last is no test: one chance in two that the mean lies on the other
+//! side is enough to say neither. Before the end less is enough, since waiting
+//! costs runs only: of ten runs one or two may have been slow by chance, and
+//! whether a tenth of them is cannot be known yet.
+
+use super::confirm::{Decision, decide};
+use super::inversion::{Family, estimate, interval_around, p_value};
+use super::judge::Judge;
+use super::paired::{Interval, Paired, hodges_lehmann};
+use super::{Responses, interaction, normal};
+
+/// Chance of a false alarm of each test, over all arms.
+const ALARM: f64 = 0.025;
+/// Fewer blocks than this are not tested.
+const LEAST_BLOCKS: usize = 8;
+/// Of fewer blocks than this, an after-effect may hide from its test.
+const FEW_BLOCKS: usize = 16;
+/// Standard deviations from which on a claim is put off.
+const SUSPICIOUS: f64 = 1.5;
+/// Share of the whole estimate that every part must have.
+const LEAST_SHARE: f64 = 0.5;
+
+/// p-values from which on down another judge's opposite estimate contradicts a
+/// claim or "the same".
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    mean: f64,
+    percentile: f64,
+    same: f64,
+}
+
+/// At the last look, and before.
+const LAST: Limits = Limits {
+    mean: 0.5,
+    percentile: 0.25,
+    same: 0.25,
+};
+const EARLIER: Limits = Limits {
+    mean: 0.8,
+    percentile: 0.25,
+    same: 0.5,
+};
+
+/// What happened around the runs of the blocks, in time order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Circumstances {
+    /// Place of each column within its block: `slots[block][column]`.
+    pub slots: Vec<Vec<usize>>,
+    /// The column that ran right before each column's run; `None` where that
+    /// was nothing of this experiment.
+    pub before: Vec<Vec<Option<usize>>>,
+    /// How loaded the machine was, in any unit; `None` where nobody knows.
+    pub load: Vec<Option<f64>>,
+}
+
+impl Circumstances {
+    /// The same of only the columns `kept`; a predecessor that is not among
+    /// them is nothing of the experiment any more.
+    #[must_use]
+    pub fn with_columns(&self, kept: &[usize]) -> Self {
+        let place = |column: usize| kept.iter().position(|&k| k == column);
+        let of_kept = |row: &Vec<Option<usize>>| -> Vec<Option<usize>> {
+            kept.iter().map(|&k| row[k].and_then(place)).collect()
+        };
+        Self {
+            slots: self
+                .slots
+                .iter()
+                .map(|row| kept.iter().map(|&column| row[column]).collect())
+                .collect(),
+            before: self.before.iter().map(of_kept).collect(),
+            load: self.load.clone(),
+        }
+    }
+}
+
+/// Typical `ln(ratio)` in two parts of the blocks, between which it differs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Split {
+    /// In the first part: light load, after equal predecessors, early.
+    pub first: f64,
+    /// In the second: heavy load, after unequal predecessors, late.
+    pub second: f64,
+    /// Does it speak against the verdict?
+    pub contradicts: bool,
+}
+
+/// Another judge's estimate and interval, `ln(ratio)`, at the level of the
+/// contrast.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Other {
+    /// What it judges.
+    pub judge: Judge,
+    /// Estimate.
+    pub estimate: f64,
+    /// Interval at the contrast's level, for itself.
+    pub interval: Interval,
+    /// Does it speak against the verdict?
+    pub contradicts: bool,
+}
+
+/// A block of which it is known what ran before.
+struct Known {
+    difference: f64,
+    /// The columns before the arm's and the baseline's run.
+    before: (usize, usize),
+    /// The column that ran last before the block.
+    last: usize,
+    /// From that run to the block's first one; `None` where one of them is
+    /// another arm's.
+    step: Option<f64>,
+    /// Did the arm run before the baseline?
+    is_arm_first: bool,
+}
+
+impl Known {
+    /// Neither run was the only one to follow arm or baseline.
+    fn is_even(&self, arm: usize, baseline: usize) -> bool {
+        let (a, b) = self.before;
+        (a == arm) == (b == arm) && (a == baseline) == (b == baseline)
+    }
+}
+
+/// All that speaks against the verdict on an arm.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Doubts {
+    /// The difference depends on load: lightest and heaviest third.
+    pub load: Option<Split>,
+    /// On what ran before: after equal and unequal predecessors.
+    pub order: Option<Split>,
+    /// On time: first and last third.
+    pub time: Option<Split>,
+    /// What the other judges say.
+    pub others: Vec<Other>,
+    /// Before the end: some more blocks are worth waiting for.
+    pub is_early: bool,
+}
+
+impl Doubts {
+    /// Does load change the answer's sign, or by more than its size?
+    #[must_use]
+    pub fn depends_on_load(&self) -> bool {
+        self.load.is_some_and(|split| split.contradicts)
+    }
+
+    /// Does what ran before make the answer?
+    #[must_use]
+    pub fn depends_on_order(&self) -> bool {
+        self.order.is_some_and(|split| split.contradicts)
+    }
+
+    /// Is the answer only that of the beginning?
+    #[must_use]
+    pub fn depends_on_time(&self) -> bool {
+        self.time.is_some_and(|split| split.contradicts)
+    }
+
+    /// Do mean or percentile say the opposite?
+    #[must_use]
+    pub fn depends_on_tail(&self) -> bool {
+        self.others.iter().any(|other| other.contradicts)
+    }
+
+    /// Is the verdict withheld? Load that changes the size alone withholds
+    /// only the advice.
+    #[must_use]
+    pub fn withholds(&self) -> bool {
+        let load_turns = self
+            .load
+            .is_some_and(|split| split.contradicts && split.first * split.second < 0.0);
+        load_turns
+            || self.is_early
+            || self.depends_on_order()
+            || self.depends_on_time()
+            || self.depends_on_tail()
+    }
+}
+
+/// A contrast as it was judged before any doubt.
+#[derive(Debug, Clone, Copy)]
+pub struct Judged {
+    /// Column of the arm.
+    pub arm: usize,
+    /// Column of the baseline.
+    pub baseline: usize,
+    /// What judged it.
+    pub judge: Judge,
+    /// Its estimate, `ln(ratio)`.
+    pub estimate: f64,
+    /// Nominal level of the look.
+    pub level: f64,
+    /// Smallest effect of interest, `ln(ratio)`.
+    pub delta: f64,
+    /// What its interval says.
+    pub decision: Decision,
+    /// Number of contrasts.
+    pub contrasts: usize,
+    /// Is there no later look?
+    pub is_last: bool,
+}
+
+impl Judged {
+    /// Looks for all of them.
+    #[must_use]
+    pub fn doubts(&self, data: &Responses, around: &Circumstances) -> Doubts {
+        let mut doubts = Doubts {
+            others: self.others(data),
+            ..Doubts::default()
+        };
+        let differences = data.differences(self.arm, self.baseline);
+        doubts.is_early = self.is_early(data, &differences, around);
+        if data.blocks() >= LEAST_BLOCKS {
+            doubts.load = self.load(&differences, around);
+            doubts.order = self.order(data, around);
+            doubts.time = self.time(&differences);
+        }
+        doubts
+    }
+
+    fn alarm(&self) -> f64 {
+        ALARM / self.contrasts.max(1) as f64
+    }
+
+    fn is_alarming(&self, z: f64) -> bool {
+        2.0 * normal::upper_tail(z.abs()) < self.alarm()
+    }
+
+    /// What these differences alone would have said.
+    fn decision_of(&self, differences: Vec<f64>) -> Decision {
+        let pairs = Paired::unweighted(differences).redescending();
+        let interval = interval_around(&pairs, estimate(&pairs), self.level);
+        decide(interval, self.delta)
+    }
+
+    fn load(&self, differences: &[f64], around: &Circumstances) -> Option<Split> {
+        let load: Vec<f64> = around.load.iter().copied().collect::<Option<_>>()?;
+        if load.len() != differences.len() {
+            return None;
+        }
+        let places = interaction::ranked(&load);
+        let z = interaction::z(differences, &places)?;
+        if !self.is_alarming(z) {
+            return None;
+        }
+        let first = typical(part(differences, |block| places[block] <= 1.0 / 3.0))?;
+        let second = typical(part(differences, |block| places[block] >= 2.0 / 3.0))?;
+        let is_claim = matches!(self.decision, Decision::Faster | Decision::Slower);
+        let turns = first * second < 0.0;
+        Some(Split {
+            first,
+            second,
+            contradicts: turns || is_claim && (second - first).abs() > self.estimate.abs(),
+        })
+    }
+
+    /// What an arm leaves behind stands in the step from the last run of a block
+    /// to the first of the next: it goes up after the arm that leaves it,
+    /// whichever comes next, and both were drawn at random. An arm may also do
+    /// better or worse after itself than after others; then, the difference
+    /// between the arms taken off, the second run of a block differs from the
+    /// first by more or less where the block before ended as this one begins.
+    fn order(&self, data: &Responses, around: &Circumstances) -> Option<Split> {
+        let known = self.known(data, around)?;
+        let own: Vec<f64> = known.iter().map(|block| block.difference).collect();
+        if !self.is_alarming_of_two(self.left_behind(&known))
+            && !self.is_alarming_of_two(self.repeated(&known))
+        {
+            return None;
+        }
+        let is_even = |at: usize| known[at].is_even(self.arm, self.baseline);
+        let even = part(&own, is_even);
+        let first = typical(even.clone())?;
+        // After itself, and after the baseline: an arm that is only better after
+        // the other is not better.
+        let either = [true, false].map(|is_arm_first| {
+            typical(part(&own, |at| {
+                is_even(at) && known[at].is_arm_first == is_arm_first
+            }))
+        });
+        let is_lopsided = either
+            .iter()
+            .flatten()
+            .any(|half| half / first < LEAST_SHARE);
+        Some(Split {
+            first,
+            second: typical(part(&own, |at| !is_even(at)))?,
+            contradicts: is_lopsided || self.decision_of(even) != self.decision,
+        })
+    }
+
+    fn is_alarming_of_two(&self, z: Option<f64>) -> bool {
+        z.is_some_and(|z| 4.0 * normal::upper_tail(z.abs()) < self.alarm())
+    }
+
+    /// Standard normal where no arm leaves anything behind; positive where what
+    /// the arm leaves costs more than what the baseline leaves.
+    fn left_behind(&self, known: &[Known]) -> Option<f64> {
+        let steps: Vec<(f64, f64)> = known
+            .iter()
+            .filter_map(|block| {
+                let after = match block.last {
+                    last if last == self.arm => 1.0,
+                    last if last == self.baseline => -1.0,
+                    _ => return None,
+                };
+                Some((block.step?, after))
+            })
+            .collect();
+        let (steps, after): (Vec<f64>, Vec<f64>) = steps.into_iter().unzip();
+        interaction::z(&steps, &after)
+    }
+
+    /// Standard normal where arms run alike after themselves and after others.
+    fn repeated(&self, known: &[Known]) -> Option<f64> {
+        let own: Vec<f64> = known.iter().map(|block| block.difference).collect();
+        let centre = hodges_lehmann(&own);
+        let by_place: Vec<f64> = known
+            .iter()
+            .map(|block| {
+                let sign = if block.is_arm_first { -1.0 } else { 1.0 };
+                sign * (block.difference - centre)
+            })
+            .collect();
+        let is_even = |block: &Known| f64::from(u8::from(block.is_even(self.arm, self.baseline)));
+        let even: Vec<f64> = known.iter().map(is_even).collect();
+        interaction::z(&by_place, &even)
+    }
+
+    /// Blocks of which it is known what ran right before; `None` where they are
+    /// too few.
+    fn known(&self, data: &Responses, around: &Circumstances) -> Option<Vec<Known>> {
+        if around.before.len() != data.blocks() {
+            return None;
+        }
+        let rows: Vec<&[f64]> = data.rows().collect();
+        let differences = data.differences(self.arm, self.baseline);
+        let centre = hodges_lehmann(&differences);
+        // The response of a column's run, the arms aligned.
+        let aligned = |block: usize, column: usize| {
+            let shift = if column == self.arm { centre } else { 0.0 };
+            rows[block][column] - shift
+        };
+        let is_one = |column: &usize| *column == self.arm || *column == self.baseline;
+        let known: Vec<Known> = (0..rows.len())
+            .filter_map(|block| {
+                let slots = &around.slots[block];
+                let before = &around.before[block];
+                let first = slots.iter().position(|&slot| slot == 0)?;
+                let last = before[first]?;
+                let is_next = block > 0 && is_one(&first) && is_one(&last);
+                Some(Known {
+                    difference: differences[block],
+                    before: (before[self.arm]?, before[self.baseline]?),
+                    last,
+                    step: is_next.then(|| aligned(block, first) - aligned(block - 1, last)),
+                    is_arm_first: slots[self.arm] < slots[self.baseline],
+                })
+            })
+            .collect();
+        (known.len() >= LEAST_BLOCKS).then_some(known)
+    }
+
+    /// Before the end, is a claim worth some more blocks first? A difference that
+    /// fades may be gone soon, and in few blocks an after-effect may make a claim
+    /// before its own test can find it.
+    fn is_early(&self, data: &Responses, differences: &[f64], around: &Circumstances) -> bool {
+        let is_claim = matches!(self.decision, Decision::Faster | Decision::Slower);
+        if self.is_last || !is_claim {
+            return false;
+        }
+        let whole = hodges_lehmann(differences);
+        let towards = |z: Option<f64>| z.is_some_and(|z| z * whole.signum() < -SUSPICIOUS);
+        let fades = towards(interaction::z(differences, &ln_time(differences.len())));
+        let is_few = differences.len() < FEW_BLOCKS;
+        let is_left = is_few
+            && self
+                .known(data, around)
+                .is_some_and(|known| towards(self.left_behind(&known)));
+        fades || is_left
+    }
+
+    /// Warming up, filling caches, throttling: most happens early, so time
+    /// counts by its logarithm.
+    fn time(&self, differences: &[f64]) -> Option<Split> {
+        let count = differences.len();
+        if !self.is_alarming(interaction::z(differences, &ln_time(count))?) {
+            return None;
+        }
+        let third = count / 3;
+        let late = differences[count / 2..].to_vec();
+        Some(Split {
+            first: typical(differences[..third].to_vec())?,
+            second: typical(differences[count - third..].to_vec())?,
+            contradicts: self.decision_of(late) != self.decision,
+        })
+    }
+
+    fn others(&self, data: &Responses) -> Vec<Other> {
+        [Judge::Typical, Judge::Mean, Judge::Percentile(90)]
+            .into_iter()
+            .filter(|&judge| judge != self.judge)
+            .map(|judge| self.other(judge, data))
+            .collect()
+    }
+
+    fn other(&self, judge: Judge, data: &Responses) -> Other {
+        let family = judge.family(data, self.arm, self.baseline);
+        let estimate = estimate(family.as_ref());
+        let interval = interval_around(family.as_ref(), estimate, self.level);
+        Other {
+            judge,
+            estimate,
+            interval,
+            contradicts: self.is_contradicted(judge, family.as_ref(), estimate, interval),
+        }
+    }
+
+    /// Who asks for the typical run is warned by a chance of one in two that
+    /// the mean lies on the other side; who asks for the mean or a percentile
+    /// has said which matters, and only certainty of the opposite counts.
+    fn is_contradicted(
+        &self,
+        judge: Judge,
+        family: &dyn Family,
+        estimate: f64,
+        interval: Interval,
+    ) -> bool {
+        let limits = if self.is_last { LAST } else { EARLIER };
+        let side = match self.decision {
+            Decision::Faster => 1.0,
+            Decision::Slower => -1.0,
+            Decision::Same if self.judge == Judge::Typical => {
+                return estimate.abs() > self.delta
+                    && judge != Judge::Typical
+                    && p_value(family, 0.0) <= limits.same;
+            }
+            Decision::Same | Decision::Undecided => return false,
+        };
+        if self.judge != Judge::Typical {
+            let certain = decide(interval, self.delta);
+            return matches!(
+                (self.decision, certain),
+                (Decision::Faster, Decision::Slower) | (Decision::Slower, Decision::Faster)
+            );
+        }
+        let level = if judge == Judge::Mean {
+            limits.mean
+        } else {
+            limits.percentile
+        };
+        side * estimate > 0.0 && p_value(family, 0.0) <= level
+    }
+}
+
+fn ln_time(blocks: usize) -> Vec<f64> {
+    (1..=blocks).map(|block| (block as f64).ln()).collect()
+}
+
+fn part(differences: &[f64], is_in: impl Fn(usize) -> bool) -> Vec<f64> {
+    let all = differences.iter().enumerate();
+    all.filter(|(block, _)| is_in(*block))
+        .map(|(_, d)| *d)
+        .collect()
+}
+
+fn typical(differences: Vec<f64>) -> Option<f64> {
+    let estimate = hodges_lehmann(&differences);
+    estimate.is_finite().then_some(estimate)
+}
+
+#[cfg(test)]
+#[path = "doubts_tests.rs"]
+mod tests;

@@ -1,0 +1,99 @@
+//! Does the difference between two arms depend on something: on the load, on
+//! how long the experiment has run, on what ran before?
+//!
+//! The differences are aligned, less their Hodges–Lehmann estimate (Hodges and
+//! Lehmann 1962), and turned into signed ranks. Were there nothing it depends
+//! on, their signs would be random whatever the covariate is; the statistic is
+//! their sum weighted by the covariate, less what the estimate has taken out,
+//! over the standard deviation that random signs give it. It holds for noise of
+//! any shape and for blocks of unequal noise.
+
+use super::paired::hodges_lehmann;
+
+/// Covariates that vary less than this say nothing.
+const LEAST_VARIATION: f64 = 1e-12;
+
+/// Standard normal under "the differences do not depend on `covariate`";
+/// positive where they grow with it. `None` where the covariate does not vary
+/// among the differences, or nothing differs.
+#[must_use]
+pub fn z(differences: &[f64], covariate: &[f64]) -> Option<f64> {
+    let ranks = aligned_ranks(differences);
+    let square = |rank: &f64| rank * rank;
+    let all: f64 = ranks.iter().map(square).sum();
+    let shared: f64 = ranks.iter().zip(covariate).map(|(r, x)| r * r * x).sum();
+    let centre = shared / all;
+    let mut sum = 0.0;
+    let mut variance = 0.0;
+    for (rank, x) in ranks.iter().zip(covariate) {
+        let part = rank * (x - centre);
+        sum += part;
+        variance += part * part;
+    }
+    (variance > LEAST_VARIATION * all).then(|| sum / variance.sqrt())
+}
+
+/// Signed ranks of the differences less their estimate, over their number.
+fn aligned_ranks(differences: &[f64]) -> Vec<f64> {
+    let centre = hodges_lehmann(differences);
+    let aligned: Vec<f64> = differences.iter().map(|d| d - centre).collect();
+    let mut order: Vec<usize> = (0..aligned.len()).collect();
+    order.sort_by(|&a, &b| aligned[a].abs().total_cmp(&aligned[b].abs()));
+    let mut ranks = vec![0.0; aligned.len()];
+    for (place, index) in order.into_iter().enumerate() {
+        let rank = (place + 1) as f64 / aligned.len() as f64;
+        ranks[index] = if aligned[index] == 0.0 {
+            0.0
+        } else {
+            rank.copysign(aligned[index])
+        };
+    }
+    ranks
+}
+
+/// Places of values among each other, 0 to 1, equal ones alike: a covariate
+/// that no wild value rules.
+#[must_use]
+pub fn ranked(values: &[f64]) -> Vec<f64> {
+    let below = |value: f64| values.iter().filter(|other| **other < value).count();
+    let equal = |value: f64| values.iter().filter(|other| **other <= value).count();
+    let most = values.len().saturating_sub(1).max(1) as f64;
+    values
+        .iter()
+        .map(|&value| 0.5 * (below(value) + equal(value) - 1) as f64 / most)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noise(index: u32) -> f64 {
+        f64::from(index * 7919 % 101) / 50.0 - 1.0
+    }
+
+    #[test]
+    fn a_difference_that_grows_is_seen_and_a_constant_one_is_not() {
+        let covariate: Vec<f64> = (0..60).map(f64::from).collect();
+        let constant: Vec<f64> = (0..60).map(|i| 3.0 + noise(i)).collect();
+        let growing: Vec<f64> = (0..60).map(|i| 0.04 * f64::from(i) + noise(i)).collect();
+        assert!(z(&constant, &covariate).unwrap().abs() < 2.0);
+        assert!(z(&growing, &covariate).unwrap() > 4.0);
+    }
+
+    #[test]
+    fn a_covariate_that_never_varies_says_nothing() {
+        let differences: Vec<f64> = (0..20).map(noise).collect();
+        assert_eq!(z(&differences, &[1.0; 20]), None);
+        assert_eq!(z(&[0.0; 20], &[1.0; 20]), None);
+        assert_eq!(z(&[], &[]), None);
+    }
+
+    #[test]
+    fn equal_values_have_equal_places() {
+        assert_eq!(
+            ranked(&[5.0, 1.0, 5.0, 9.0, 1.0]),
+            [0.625, 0.125, 0.625, 1.0, 0.125]
+        );
+    }
+}

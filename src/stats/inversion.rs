@@ -1,0 +1,208 @@
+//! From signed scores to a test, an estimate and an interval.
+//!
+//! A [`Family`] gives, for every shift θ of an arm against the baseline, one
+//! signed score per block: positive where the block speaks for more than θ. If θ
+//! is the truth, random signs give the distribution of their sum
+//! ([`signflip`]). The estimate is where the sum changes sign, the interval
+//! every θ that the test does not reject. So all three are one object.
+//!
+//! *At ties they must still agree.* Where figures come in steps, many
+//! differences are equal, and at that very θ they take no part in the test
+//! while beside it they all point one way. The test is therefore closed: θ is
+//! rejected only where it is rejected on either side, too. Ends of intervals
+//! that are 0 but for rounding are 0.
+//!
+//! The set of shifts that are not rejected need not be connected where scores
+//! fall again far out. The interval reaches to the farthest that was found.
+
+use super::paired::Interval;
+use super::signflip;
+
+/// Resolution of interval ends and estimates, in units of `ln(ratio)`.
+const TOLERANCE: f64 = 1e-9;
+/// The same where the statistic is a step function of thousands of steps.
+const COARSE_TOLERANCE: f64 = 1e-7;
+/// From so many blocks on.
+const MANY: usize = 200;
+/// Ends within so many tolerances of 0 are 0.
+const SNAP: f64 = 4.0;
+/// Beyond a rejected shift, these multiples of its distance are tried, too.
+const FARTHER: [f64; 4] = [1.25, 1.6, 2.2, 3.2];
+/// Steps by which a bracket grows.
+const GROWTH: f64 = 1.6;
+/// A bracket that has not been found after so many steps is not looked for.
+const MOST_STEPS: usize = 80;
+
+/// Signed scores as a function of the shift.
+pub trait Family {
+    /// Number of blocks.
+    fn blocks(&self) -> usize;
+
+    /// One signed score per block at shift `theta` (`ln(ratio)`), in the order
+    /// of the blocks.
+    fn scores(&self, theta: f64) -> Vec<f64>;
+
+    /// Shifts between which the estimate lies: below the first no score is
+    /// negative, above the second none is positive. `None` without blocks.
+    fn range(&self) -> Option<(f64, f64)>;
+
+    /// A first guess of the estimate where the sum may change its sign more
+    /// than once; `None` where it falls all the way.
+    fn guess(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// Two-sided p-value of "the true shift is `theta`".
+#[must_use]
+pub fn p_value(family: &dyn Family, theta: f64) -> f64 {
+    signflip::two_sided_p(&family.scores(theta))
+}
+
+/// The same, closed: the largest of `theta` and of both sides of it.
+#[must_use]
+pub fn closed_p_value(family: &dyn Family, theta: f64) -> f64 {
+    let beside = tolerance(family);
+    [theta - beside, theta, theta + beside]
+        .map(|at| p_value(family, at))
+        .into_iter()
+        .fold(0.0, f64::max)
+}
+
+/// Where the sum of the scores changes sign; NaN without any block.
+#[must_use]
+pub fn estimate(family: &dyn Family) -> f64 {
+    let Some((low, high)) = family.range() else {
+        return f64::NAN;
+    };
+    let beside = tolerance(family);
+    let sums = |theta: f64| -> (f64, f64) {
+        let scores = family.scores(theta);
+        let size = scores.iter().map(|s| s.abs()).sum::<f64>();
+        (scores.iter().sum(), 1e-9 * size)
+    };
+    let (low, high) = match family.guess() {
+        Some(guess) => bracket(&sums, guess, (low - beside, high + beside)),
+        None => (low - beside, high + beside),
+    };
+    let is_above = |theta: f64| {
+        let (sum, tiny) = sums(theta);
+        sum > tiny
+    };
+    let is_not_below = |theta: f64| {
+        let (sum, tiny) = sums(theta);
+        sum >= -tiny
+    };
+    let last_above = bisect(low, high, beside, is_above);
+    let first_below = bisect(last_above, high, beside, is_not_below);
+    snapped(0.5 * (last_above + first_below), beside)
+}
+
+/// All shifts that a two-sided test at `level` does not reject, around an
+/// estimate.
+#[must_use]
+pub fn interval_around(family: &dyn Family, estimate: f64, level: f64) -> Interval {
+    let Some((low, high)) = family.range() else {
+        return Interval::UNBOUNDED;
+    };
+    let far = (high - low) + 1.0;
+    let is_rejected = |theta: f64| p_value(family, theta) <= level;
+    if !is_rejected(low - far) || !is_rejected(high + far) {
+        return Interval::UNBOUNDED;
+    }
+    let beside = tolerance(family);
+    let end = |outmost: f64| {
+        let (rejected, accepted) = match family.guess() {
+            Some(_) => last_accepted(&is_rejected, estimate, outmost),
+            None => (outmost, estimate),
+        };
+        snapped(bisect(rejected, accepted, beside, is_rejected), beside)
+    };
+    Interval {
+        low: end(low - far),
+        high: end(high + far),
+    }
+}
+
+/// A rejected shift on the way from the estimate to `outmost`, beyond which no
+/// accepted one was found, and the last accepted one before it.
+fn last_accepted(is_rejected: &impl Fn(f64) -> bool, estimate: f64, outmost: f64) -> (f64, f64) {
+    let whole = outmost - estimate;
+    let mut accepted = 0.0;
+    let mut rejected = 1.0;
+    let mut share = 1e-4;
+    while share < 1.0 {
+        if is_rejected(estimate + share * whole) {
+            rejected = share;
+            let farther = FARTHER.iter().map(|factor| factor * share);
+            let beyond = farther
+                .filter(|&at| at < 1.0 && !is_rejected(estimate + at * whole))
+                .fold(accepted, f64::max);
+            if beyond <= accepted {
+                break;
+            }
+            share = beyond;
+        }
+        accepted = share;
+        share *= GROWTH;
+        rejected = 1.0;
+    }
+    (estimate + rejected * whole, estimate + accepted * whole)
+}
+
+/// Two shifts around the guess between which the sum changes sign.
+fn bracket(sums: &impl Fn(f64) -> (f64, f64), guess: f64, (least, most): (f64, f64)) -> (f64, f64) {
+    let mut step = 1e-3 * (most - least);
+    let is_above = |theta: f64| sums(theta).0 > 0.0;
+    let from = guess.clamp(least, most);
+    let started_above = is_above(from);
+    let mut before = from;
+    for _ in 0..MOST_STEPS {
+        let at = if started_above {
+            (before + step).min(most)
+        } else {
+            (before - step).max(least)
+        };
+        let is_at_end = at <= least || at >= most;
+        if is_at_end || is_above(at) != started_above {
+            return (before.min(at), before.max(at));
+        }
+        before = at;
+        step *= GROWTH;
+    }
+    (least, most)
+}
+
+fn tolerance(family: &dyn Family) -> f64 {
+    if family.blocks() < MANY {
+        TOLERANCE
+    } else {
+        COARSE_TOLERANCE
+    }
+}
+
+fn snapped(value: f64, tolerance: f64) -> f64 {
+    if value.abs() <= SNAP * tolerance {
+        0.0
+    } else {
+        value
+    }
+}
+
+/// The point between `from`, where `holds` is true, and `to`, where it is
+/// false, at which it changes.
+fn bisect(mut from: f64, mut to: f64, tolerance: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    while (to - from).abs() > tolerance {
+        let middle = 0.5 * (from + to);
+        let is_stuck = middle <= from.min(to) || middle >= from.max(to);
+        if is_stuck {
+            break;
+        }
+        if holds(middle) {
+            from = middle;
+        } else {
+            to = middle;
+        }
+    }
+    0.5 * (from + to)
+}

@@ -1,0 +1,196 @@
+//! What of an arm's runs is judged: the typical run, the mean, or a percentile.
+//!
+//! All three ask the same question of the random order: if the arm's cost were
+//! `e^θ` times the baseline's, would exchanging the labels within blocks change
+//! anything? They differ in what they would notice.
+//!
+//! * *Typical*: [`Paired`] differences of logarithms.
+//! * *Mean*: differences of the costs themselves, the arm's divided by
+//!   `e^(θ/2)`, the baseline's multiplied by it (Fisher's randomisation test of
+//!   1935; as a test of means it also holds for arms of unequal shape, as the
+//!   paired t test does, from a few dozen blocks on).
+//! * *Percentile*: of both arms' costs at θ, which are above their common
+//!   percentile? A block counts where one run is and the other is not
+//!   (`McNemar` 1947). It holds for arms of unequal shape, and says nothing before
+//!   six such blocks can be there: of 30 blocks for the 90th percentile, of 300
+//!   for the 99th.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::Responses;
+use super::inversion::Family;
+use super::paired::Paired;
+
+/// What of the runs is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Judge {
+    /// The typical run.
+    #[default]
+    Typical,
+    /// The mean, and so the total over many runs.
+    Mean,
+    /// A percentile, 51 to 99.
+    Percentile(u8),
+}
+
+impl fmt::Display for Judge {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Typical => out.write_str("typical"),
+            Self::Mean => out.write_str("mean"),
+            Self::Percentile(percentile) => write!(out, "p{percentile}"),
+        }
+    }
+}
+
+/// A word that names no judge.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is none of typical, mean and p51 to p99 (p90 and p99 are usual)")]
+pub struct UnknownJudge(String);
+
+impl FromStr for Judge {
+    type Err = UnknownJudge;
+
+    fn from_str(text: &str) -> Result<Self, UnknownJudge> {
+        match text {
+            "typical" => Ok(Self::Typical),
+            "mean" => Ok(Self::Mean),
+            _ => text
+                .strip_prefix('p')
+                .and_then(|number| number.parse().ok())
+                .filter(|percentile| (51..=99).contains(percentile))
+                .map(Self::Percentile)
+                .ok_or_else(|| UnknownJudge(text.to_owned())),
+        }
+    }
+}
+
+impl Judge {
+    /// As it stands behind a size: "5 % in the typical run".
+    #[must_use]
+    pub fn phrase(self) -> String {
+        match self {
+            Self::Typical => "in the typical run".to_owned(),
+            Self::Mean => "on average".to_owned(),
+            Self::Percentile(percentile) => format!("at the {percentile}th percentile"),
+        }
+    }
+
+    /// The scores by which it compares two columns, every block alike.
+    #[must_use]
+    pub fn family(self, data: &Responses, arm: usize, baseline: usize) -> Box<dyn Family> {
+        match self {
+            Self::Typical => {
+                Box::new(Paired::unweighted(data.differences(arm, baseline)).redescending())
+            }
+            Self::Mean => Box::new(Means::new(data, arm, baseline)),
+            Self::Percentile(percentile) => {
+                Box::new(Exceedances::new(data, arm, baseline, percentile))
+            }
+        }
+    }
+}
+
+/// Costs of two arms, block by block, whose means are compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Means {
+    /// Cost of arm and baseline over their common scale.
+    costs: Vec<(f64, f64)>,
+}
+
+impl Means {
+    /// Of two columns of `ln(cost)`.
+    #[must_use]
+    pub fn new(data: &Responses, arm: usize, baseline: usize) -> Self {
+        let rows: Vec<&[f64]> = data.rows().collect();
+        let largest = rows
+            .iter()
+            .map(|row| row[arm].max(row[baseline]))
+            .fold(f64::NEG_INFINITY, f64::max);
+        let cost = |response: f64| (response - largest).exp();
+        Self {
+            costs: rows
+                .iter()
+                .map(|row| (cost(row[arm]), cost(row[baseline])))
+                .collect(),
+        }
+    }
+}
+
+impl Family for Means {
+    fn blocks(&self) -> usize {
+        self.costs.len()
+    }
+
+    fn scores(&self, theta: f64) -> Vec<f64> {
+        let half = (0.5 * theta).exp();
+        let score = |&(arm, baseline): &(f64, f64)| arm / half - baseline * half;
+        self.costs.iter().map(score).collect()
+    }
+
+    fn range(&self) -> Option<(f64, f64)> {
+        let differences = self.costs.iter().map(|(a, b)| a.ln() - b.ln());
+        bounds(differences)
+    }
+}
+
+/// Costs of two arms of which a percentile is compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exceedances {
+    /// `ln(cost)` of arm and baseline.
+    responses: Vec<(f64, f64)>,
+    /// Number of runs of both arms that lie above the common percentile.
+    above: usize,
+}
+
+impl Exceedances {
+    /// Of two columns of `ln(cost)`.
+    #[must_use]
+    pub fn new(data: &Responses, arm: usize, baseline: usize, percentile: u8) -> Self {
+        let responses: Vec<(f64, f64)> = data.rows().map(|r| (r[arm], r[baseline])).collect();
+        let share = 100 - usize::from(percentile.min(99));
+        Self {
+            above: (2 * responses.len() * share).div_ceil(100),
+            responses,
+        }
+    }
+}
+
+impl Family for Exceedances {
+    fn blocks(&self) -> usize {
+        self.responses.len()
+    }
+
+    fn scores(&self, theta: f64) -> Vec<f64> {
+        let shifted = || {
+            self.responses
+                .iter()
+                .map(|&(a, b)| (a - 0.5 * theta, b + 0.5 * theta))
+        };
+        let mut all: Vec<f64> = shifted().flat_map(|(a, b)| [a, b]).collect();
+        all.sort_unstable_by(|a, b| b.total_cmp(a));
+        let Some(&limit) = all.get(self.above) else {
+            return vec![0.0; self.responses.len()];
+        };
+        let is_above = |response: f64| f64::from(u8::from(response > limit));
+        shifted().map(|(a, b)| is_above(a) - is_above(b)).collect()
+    }
+
+    fn range(&self) -> Option<(f64, f64)> {
+        let extremes = |pick: fn(&(f64, f64)) -> f64| bounds(self.responses.iter().map(pick));
+        let (arm, baseline) = (extremes(|r| r.0)?, extremes(|r| r.1)?);
+        Some((arm.0 - baseline.1, arm.1 - baseline.0))
+    }
+}
+
+fn bounds(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.fold(None, |bounds, value| match bounds {
+        None => Some((value, value)),
+        Some((low, high)) => Some((value.min(low), value.max(high))),
+    })
+}
+
+#[cfg(test)]
+#[path = "judge_tests.rs"]
+mod tests;
