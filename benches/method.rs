@@ -1,6 +1,8 @@
 //! Error rates, coverage and power of the whole procedure, replayed through
-//! the simulated machine with known truth; beside it, what a plain sweep with
-//! sequential blocks and Welch's test says about the same recorded runs.
+//! the simulated machine with known truth: arms that differ by a factor or not
+//! at all, and arms that differ in spread, shape, warm-up or after-effect. Beside
+//! it, what a plain sweep with sequential blocks and Welch's test says about the
+//! same recorded runs.
 //!
 //! `cargo bench --bench method [REPLAYS] [FILTER]` prints a Markdown table. A
 //! filter is text that the cell's first three columns must contain; several
@@ -14,12 +16,17 @@
 
 #[path = "../tests/it/replay.rs"]
 mod replay;
+#[path = "../tests/it/sessions.rs"]
+mod sessions;
 
 use std::io::Read;
 use std::path::Path;
 
 use pinwise::stats::confirm::Score;
+use pinwise::stats::judge::Judge;
 use pinwise::stats::welch;
+use pinwise::study::fleet::simulate::{Plan, SimulatedFleet};
+use pinwise::study::fleet::{Nodes, Side, diff, groups};
 use replay::{Cell, Tally, independent, recorded, replay};
 
 /// Recordings of the project, and how loaded the machine was.
@@ -33,7 +40,7 @@ const SERIES: [(&str, &str); 6] = [
 ];
 
 /// Synthetic disturbances, for the error rate only.
-const SYNTHETIC: [(&str, &str); 5] = [
+const SYNTHETIC: [(&str, &str); 8] = [
     ("drift", "sd = 0.03\ndrift = 5.0"),
     (
         "bursts",
@@ -48,10 +55,178 @@ const SYNTHETIC: [(&str, &str); 5] = [
         "sd = 0.01\nwander = { correlation = 0.95, sd = 0.1 }",
     ),
     ("period", "sd = 0.01\nperiod = { runs = 4, factor = 1.4 }"),
+    ("clock of 1 ms", "sd = 0.02\nclock_s = 0.001"),
+    ("clock of 10 ms", "sd = 0.02\nclock_s = 0.01"),
+    ("clock of 10 ms, SD 10 %", "sd = 0.1\nclock_s = 0.01"),
 ];
 
+/// Noise of independent runs.
+const QUIET: &str = "sd = 0.01";
+
+/// Arms of the same centre and more: what it is, the noise of both, what is
+/// true of the second arm alone and its effect, runs per arm.
+const UNLIKE: [(&str, &str, &str, f64, usize); 27] = [
+    ("spread 1:2", QUIET, "sd = 0.01732", 1.0, 40),
+    ("spread 1:2", QUIET, "sd = 0.01732", 1.0, 130),
+    ("spread 1:3", QUIET, "sd = 0.02828", 1.0, 130),
+    ("spread 1:5", QUIET, "sd = 0.04899", 1.0, 40),
+    ("spread 1:5", QUIET, "sd = 0.04899", 1.0, 130),
+    ("spread 5 % more, aa_cpu2", "aa_cpu2", "sd = 0.05", 1.0, 130),
+    (
+        "spread 5 % more, light_cpu",
+        "light_cpu",
+        "sd = 0.05",
+        1.0,
+        130,
+    ),
+    // The typical (Hodges–Lehmann) difference of the two is 0.
+    (
+        "delays of 2 % against none",
+        "sd = 0.014",
+        "exponential = 0.02",
+        0.981_60,
+        40,
+    ),
+    (
+        "delays of 2 % against none",
+        "sd = 0.014",
+        "exponential = 0.02",
+        0.981_60,
+        130,
+    ),
+    (
+        "two modes against one, same centre",
+        QUIET,
+        "slow_share = 0.5\nslow_factor = 1.1",
+        0.953_46,
+        130,
+    ),
+    (
+        "leaves 5 % for the next",
+        QUIET,
+        "leaves_factor = 1.05",
+        1.0,
+        40,
+    ),
+    (
+        "leaves 5 % for the next",
+        QUIET,
+        "leaves_factor = 1.05",
+        1.0,
+        130,
+    ),
+    (
+        "leaves 5 % for the next",
+        "light_cpu",
+        "leaves_factor = 1.05",
+        1.0,
+        130,
+    ),
+    (
+        "leaves 5 % for the next",
+        "aa_cpu2",
+        "leaves_factor = 1.05",
+        1.0,
+        130,
+    ),
+    (
+        "5 % less after another",
+        QUIET,
+        "after_others_factor = 0.95",
+        1.0,
+        40,
+    ),
+    (
+        "5 % less after another",
+        QUIET,
+        "after_others_factor = 0.95",
+        1.0,
+        130,
+    ),
+    (
+        "5 % less after another",
+        "light_cpu",
+        "after_others_factor = 0.95",
+        1.0,
+        130,
+    ),
+    (
+        "warms up, 5 % over 8 runs",
+        QUIET,
+        "cold_factor = 1.05\ncold_runs = 8.0",
+        1.0,
+        40,
+    ),
+    (
+        "warms up, 5 % over 8 runs",
+        QUIET,
+        "cold_factor = 1.05\ncold_runs = 8.0",
+        1.0,
+        130,
+    ),
+    (
+        "warms up, 20 % over 8 runs",
+        QUIET,
+        "cold_factor = 1.2\ncold_runs = 8.0",
+        1.0,
+        130,
+    ),
+    (
+        "warms up, 20 % over 8 runs",
+        "light_cpu",
+        "cold_factor = 1.2\ncold_runs = 8.0",
+        1.0,
+        130,
+    ),
+    (
+        "30 % of runs +20 %, others −1 %",
+        "sd = 0.003",
+        "slow_share = 0.3\nslow_factor = 1.2",
+        0.99,
+        40,
+    ),
+    (
+        "30 % of runs +20 %, others −1 %",
+        "sd = 0.003",
+        "slow_share = 0.3\nslow_factor = 1.2",
+        0.99,
+        130,
+    ),
+    (
+        "10 % of runs twice as slow",
+        "sd = 0.003",
+        "slow_share = 0.1\nslow_factor = 2.0",
+        1.0,
+        40,
+    ),
+    (
+        "10 % of runs twice as slow",
+        "sd = 0.003",
+        "slow_share = 0.1\nslow_factor = 2.0",
+        1.0,
+        130,
+    ),
+    (
+        "faster by 10 %, slower under load",
+        "sd = 0.02\nload = { dwell_s = 0.3, most_cpus = 0.3 }",
+        "load_factor = 2.0",
+        0.9,
+        60,
+    ),
+    (
+        "faster by 10 %, load or not",
+        "sd = 0.02\nload = { dwell_s = 0.3, most_cpus = 0.3 }",
+        "",
+        0.9,
+        60,
+    ),
+];
+
+/// Judges of what is not the typical run, on equal arms.
+const JUDGES: [Judge; 2] = [Judge::Mean, Judge::Percentile(90)];
+
 /// Arms, true ratio of the planted arm, runs per arm.
-const CELLS: [(usize, f64, usize); 11] = [
+const CELLS: [(usize, f64, usize); 13] = [
     (2, 1.0, 40),
     (2, 1.0, 130),
     (5, 1.0, 20),
@@ -60,6 +235,8 @@ const CELLS: [(usize, f64, usize); 11] = [
     (2, 1.02, 20),
     (2, 1.02, 40),
     (2, 1.02, 130),
+    (2, 1.05, 130),
+    (2, 1.10, 130),
     (2, 0.95, 40),
     (5, 0.98, 40),
     (64, 0.95, 15),
@@ -95,7 +272,7 @@ fn main() {
                     score: Score::Rank,
                     ..cell
                 };
-                if arms == 2 && effect > 1.0 {
+                if arms == 2 && (effect - 1.02).abs() < 1e-9 {
                     print_cell(name, &plain, replays.unwrap_or(2_000));
                 }
             }
@@ -115,7 +292,166 @@ fn main() {
             }
         }
     }
-    print_sweeps();
+    print_judges(&noises, replays.unwrap_or(1_000), &filter);
+    print_unlike(replays.unwrap_or(1_000), &filter);
+    if "sessions/fleets/".contains(&filter) {
+        print_sessions(&noises, replays.unwrap_or(1_000));
+        print_fleets(replays.unwrap_or(1_000));
+    }
+    if filter.is_empty() {
+        print_sweeps();
+    }
+}
+
+/// Equal arms whose means and tails are judged.
+fn print_judges(noises: &[(String, String)], replays: usize, filter: &str) {
+    println!("\n| noise | judge | runs/arm | replays | false claims | coverage |");
+    println!("|---|---|---|---|---|---|");
+    for (name, noise) in noises {
+        for judge in JUDGES {
+            let label = format!("{name}/judge {judge}/");
+            if !filter.split('+').all(|part| label.contains(part)) {
+                continue;
+            }
+            let cell = Cell {
+                judge,
+                ..Cell::new(noise, 2, 1.0, 130)
+            };
+            let tally = both_halves(&cell, replays);
+            println!(
+                "| {name} | {judge} | {} | {} | {} | {:.1} % |",
+                cell.max_runs,
+                tally.replays,
+                with_interval(&tally, tally.false_claims),
+                100.0 * tally.coverage()
+            );
+        }
+    }
+}
+
+/// Arms that differ in more than a factor.
+fn print_unlike(replays: usize, filter: &str) {
+    println!(
+        "\n| the second arm | noise | runs/arm | replays | faster | slower | same | by order | by time | by load | told to run it |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|---|");
+    for (what, noise, behaviour, effect, max_runs) in UNLIKE {
+        let label = format!("{what}/unlike/{max_runs}/");
+        if !filter.split('+').all(|part| label.contains(part)) {
+            continue;
+        }
+        let (name, noise) = match noise.contains('=') {
+            true => (noise.replace('\n', ", "), noise.to_owned()),
+            false => (noise.to_owned(), recorded(&format!("{noise}.csv.xz"))),
+        };
+        let cell = Cell {
+            effect,
+            ..Cell::behaving(&noise, behaviour, max_runs)
+        };
+        let tally = both_halves(&cell, replays);
+        let percent = |count: usize| with_interval(&tally, count);
+        println!(
+            "| {what} | {name} | {max_runs} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            tally.replays,
+            percent(tally.faster),
+            percent(tally.slower),
+            percent(tally.same),
+            percent(tally.by_order),
+            percent(tally.by_time),
+            percent(tally.by_load),
+            percent(tally.recommended),
+        );
+    }
+}
+
+/// Two sessions of the same arms, the second 3 % slower as a whole: how often is
+/// any of them told to have changed?
+fn print_sessions(noises: &[(String, String)], replays: usize) {
+    println!("\n| `diff` of two sessions, noise | arms | diffs | claim a change |");
+    println!("|---|---|---|---|");
+    for (name, noise) in noises {
+        for arms in [2, 6] {
+            let half = replays as u64 / 2;
+            let claims = std::thread::scope(|scope| {
+                let other = scope.spawn(|| sessions::tally(noise, 1.0, arms, 0..half).claims);
+                let own = sessions::tally(noise, 1.0, arms, half..replays as u64).claims;
+                own + other.join().unwrap_or_default()
+            });
+            println!(
+                "| {name} | {arms} | {replays} | {} |",
+                share_with_interval(claims as usize, replays)
+            );
+        }
+    }
+}
+
+/// Two fleets that are alike: how often does the headline of their `fleet diff`
+/// claim a difference?
+fn print_fleets(replays: usize) {
+    println!("\n| `fleet diff` of alike fleets, nodes | diffs | claim a difference |");
+    println!("|---|---|---|");
+    for size in [4, 16, 40] {
+        let nodes = |seed: u64| {
+            let fleet = SimulatedFleet::new(Plan {
+                id: "f".to_owned(),
+                nodes: size,
+                seed,
+                noise: 0.03,
+                faults: 0.0,
+                started: "2026-01-01T00:00:00Z".to_owned(),
+                pinwise: "1".to_owned(),
+            });
+            let mut nodes = Nodes::new();
+            for node in fleet.nodes() {
+                nodes.add(node);
+            }
+            nodes
+        };
+        let claims = (0..replays as u64).filter(|pair| {
+            let (a, b) = (nodes(2 * pair), nodes(2 * pair + 1));
+            let (of_a, of_b) = (groups(&a), groups(&b));
+            let side = |nodes, group| Side {
+                fleet: "f",
+                nodes,
+                group,
+            };
+            let found = diff(side(&a, &of_a[0]), side(&b, &of_b[0]));
+            found.is_ok_and(|found| found.figures.iter().any(|figure| figure.differs))
+        });
+        println!(
+            "| {size} | {replays} | {} |",
+            share_with_interval(claims.count(), replays)
+        );
+    }
+}
+
+fn with_interval(tally: &Tally, count: usize) -> String {
+    share_with_interval(count, tally.replays)
+}
+
+/// A share in percent with its 95 % interval (Wilson 1927).
+fn share_with_interval(count: usize, of: usize) -> String {
+    let n = of as f64;
+    let share = count as f64 / n;
+    let z2 = 1.959_964_f64.powi(2);
+    let centre = (share + z2 / (2.0 * n)) / (1.0 + z2 / n);
+    let half = (z2 * (share * (1.0 - share) / n + z2 / (4.0 * n * n))).sqrt() / (1.0 + z2 / n);
+    format!(
+        "{:.1} % ({:.1}–{:.1})",
+        100.0 * share,
+        100.0 * (centre - half).max(0.0),
+        100.0 * (centre + half).min(1.0)
+    )
+}
+
+/// A cell on two processors.
+fn both_halves(cell: &Cell, replays: usize) -> Tally {
+    let half = replays / 2;
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| replay(cell, half, 1_000_000));
+        let own = replay(cell, replays - half, 0);
+        own.plus(other.join().unwrap_or_default())
+    })
 }
 
 fn file_name(path: &str) -> String {
@@ -124,12 +460,7 @@ fn file_name(path: &str) -> String {
 }
 
 fn print_cell(name: &str, cell: &Cell, replays: usize) {
-    let half = replays / 2;
-    let tally = std::thread::scope(|scope| {
-        let other = scope.spawn(|| replay(cell, half, 1_000_000));
-        let own = replay(cell, replays - half, 0);
-        own.plus(other.join().unwrap_or_default())
-    });
+    let tally = both_halves(cell, replays);
     let percent = |count: usize| format!("{:.1} %", 100.0 * tally.share(count));
     let is_null = (cell.effect - 1.0).abs() < 1e-12;
     let planted = |count: usize| {
@@ -167,7 +498,7 @@ fn false_claims(cell: &Cell, tally: &Tally) -> String {
     if all_are_planted {
         "–".to_owned()
     } else {
-        format!("{:.1} %", 100.0 * tally.share(tally.false_claims))
+        with_interval(tally, tally.false_claims)
     }
 }
 

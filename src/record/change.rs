@@ -58,6 +58,10 @@ pub struct MachineChange {
 pub struct FigureChange {
     /// What it is of, such as an arm's name.
     pub name: String,
+    /// The baseline that `a` and `b` are ratios to; absent of a figure by
+    /// itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<String>,
     /// Unit of the figures.
     pub unit: String,
     /// The figure in A; `null` where A has none.

@@ -61,11 +61,12 @@ fn side(letter: &str, side: &ComparedRecord, palette: Palette) -> String {
 
 fn figures(figures: &[FigureChange]) -> String {
     let rows = figures.iter().map(|figure| {
-        let value = |value: Option<f64>| {
-            value.map_or_else(|| "–".to_owned(), |v| quantity(v, &figure.unit))
-        };
         let ratio =
             |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |v| format!("{v:.4}"));
+        let value = |value: Option<f64>| match (&figure.over, value) {
+            (None, Some(value)) => quantity(value, &figure.unit),
+            _ => ratio(value),
+        };
         let interval = match (figure.low, figure.high) {
             (Some(low), Some(high)) => format!("{low:.4}–{high:.4}"),
             _ => "–".to_owned(),

@@ -1,117 +1,134 @@
-//! Two series of blocks that were measured apart in time.
+//! One contrast that was measured in two sessions, apart in time.
 //!
-//! Nothing is paired here, and the blocks of one series are no independent
-//! values: what disturbs a machine lasts longer than a run. Each series is cut
-//! into four stretches of time, the stretches' medians are compared by a t
-//! statistic with three degrees of freedom (Ibragimov and Müller 2010, 2016):
-//! that holds whatever the correlation within a stretch. Where a series drifts
-//! so slowly that not even stretches tell apart noise and drift, by its
-//! effective number of values (Geyer 1992, initial positive sequence), nothing
-//! is said. It cannot see what lasted all through one of the series.
+//! Nothing is paired between the sessions, and what moves a whole session (the
+//! clock rate, the neighbours, the state of the memory) moves all of its arms. So
+//! ratios are compared, not figures: the arm over the baseline in one session
+//! against the same in the other.
+//!
+//! Each session is cut into four stretches of time, the stretches' ratios are
+//! compared by a t statistic with three degrees of freedom (Ibragimov and Müller
+//! 2010, 2016): that holds whatever the correlation within a stretch. What moves
+//! a ratio for a whole session is not seen from within; for that a part of its
+//! own is added, whose size is the caller's.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::describe::{mean, quantile, sd};
+use super::Responses;
+use super::describe::{mean, sd};
+use super::inversion;
+use super::judge::Judge;
+use super::normal::upper_quantile;
 use super::paired::Interval;
 
-/// Stretches of each series. Simulated series with correlations up to 0.8 from
+/// Error of all intervals together.
+const ALPHA: f64 = 0.05;
+
+/// Stretches of each session. Simulated series with correlations up to 0.8 from
 /// block to block keep the level with four, and not with more.
 const STRETCHES: usize = 4;
 
-/// Fewest blocks of a series: two in each stretch.
-pub const FEWEST_BLOCKS: usize = 2 * STRETCHES;
+/// Fewest blocks of a stretch.
+const FEWEST_OF_STRETCH: usize = 2;
 
-/// Fewest values that the blocks of a series must be worth.
-const FEWEST_EFFECTIVE: f64 = 4.0;
+/// What is asked of two sessions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Question {
+    /// What of the runs is judged.
+    pub judge: Judge,
+    /// Contrasts that are compared: their intervals hold all at once
+    /// (Bonferroni).
+    pub contrasts: usize,
+    /// Standard deviation by which a ratio may move from session to session,
+    /// `ln(ratio)`.
+    pub between: f64,
+    /// The step in which figures come, `ln(ratio)`; 0 where they come in none.
+    pub step: f64,
+}
 
-/// What two series tell of a change.
+/// What two sessions tell of a change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// `b − a`.
-    pub estimate: f64,
-    /// Where the change is, at 95 %; or why that cannot be said.
-    pub interval: Result<Interval, Unknown>,
+    /// `ln(ratio)` in the first session and in the second.
+    pub of: [f64; 2],
+    /// Where the difference of both is, all contrasts at once at 95 %; `None`
+    /// with fewer blocks than [`Question::fewest_blocks`].
+    pub interval: Option<Interval>,
 }
 
-/// Why there is no interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unknown {
-    /// A series has fewer than [`FEWEST_BLOCKS`].
-    FewBlocks,
-    /// A series drifts too slowly for its length.
-    Drift,
-}
-
-/// The change from one series to another, in order of time; `None` where
-/// either is empty.
-#[must_use]
-pub fn change(a: &[f64], b: &[f64]) -> Option<Change> {
-    if a.is_empty() || b.is_empty() {
-        return None;
-    }
-    if a.len().min(b.len()) < FEWEST_BLOCKS {
-        return Some(Change {
-            estimate: quantile(b, 0.5) - quantile(a, 0.5),
-            interval: Err(Unknown::FewBlocks),
-        });
-    }
-    let (of_a, of_b) = (stretches(a), stretches(b));
-    let estimate = mean(&of_b) - mean(&of_a);
-    let is_steady = effective(a).min(effective(b)) >= FEWEST_EFFECTIVE;
-    let variance = (sd(&of_a).powi(2) + sd(&of_b).powi(2)) / STRETCHES as f64;
-    let half = t_quantile() * variance.sqrt();
-    let interval = Interval {
-        low: estimate - half,
-        high: estimate + half,
-    };
-    Some(Change {
-        estimate,
-        interval: is_steady.then_some(interval).ok_or(Unknown::Drift),
-    })
-}
-
-/// 97.5 % of Student's t with one degree less than there are stretches.
-fn t_quantile() -> f64 {
-    let student = StudentsT::new(0.0, 1.0, STRETCHES as f64 - 1.0);
-    student.map_or(f64::INFINITY, |student| student.inverse_cdf(0.975))
-}
-
-/// Medians of stretches as equal as can be.
-fn stretches(series: &[f64]) -> Vec<f64> {
-    let edge = |stretch: usize| stretch * series.len() / STRETCHES;
-    (0..STRETCHES)
-        .map(|stretch| quantile(&series[edge(stretch)..edge(stretch + 1)], 0.5))
-        .collect()
-}
-
-/// How many independent values the mean of a series is worth.
-fn effective(series: &[f64]) -> f64 {
-    let n = series.len();
-    let centre = mean(series);
-    let centred: Vec<f64> = series.iter().map(|value| value - centre).collect();
-    let squares: f64 = centred.iter().map(|value| value * value).sum();
-    if squares <= 0.0 {
-        return n as f64;
-    }
-    // Around a mean of their own, values seem correlated by −1/n.
-    let correlation = |lag: usize| {
-        let products = centred.iter().zip(&centred[lag..]).map(|(x, y)| x * y);
-        products.sum::<f64>() / squares + 1.0 / n as f64
-    };
-    let mut time = -1.0;
-    for pair in 0..n / 4 {
-        let first = if pair == 0 {
-            1.0
-        } else {
-            correlation(2 * pair)
+impl Question {
+    /// Fewest blocks of a session that allow an interval.
+    #[must_use]
+    pub fn fewest_blocks(&self) -> usize {
+        let of_stretch = match self.judge {
+            Judge::Typical | Judge::Mean => FEWEST_OF_STRETCH,
+            // One run in so many lies above it.
+            Judge::Percentile(percentile) => 100 / usize::from(100 - percentile.min(99)),
         };
-        let both = first + correlation(2 * pair + 1);
-        if both <= 0.0 {
-            break;
-        }
-        time += 2.0 * both;
+        STRETCHES * of_stretch
     }
-    n as f64 / time.max(1.0)
+
+    /// The change of a ratio from session `a` to session `b`: blocks in order of
+    /// time, the baseline in column 0, the arm in column 1. `None` where either
+    /// has no block.
+    #[must_use]
+    pub fn change(&self, a: &Responses, b: &Responses) -> Option<Change> {
+        let blocks = a.blocks().min(b.blocks());
+        if blocks == 0 {
+            return None;
+        }
+        if blocks < self.fewest_blocks() {
+            return Some(Change {
+                of: [a, b].map(|session| self.ratio(session)),
+                interval: None,
+            });
+        }
+        let stretches = [a, b].map(|session| self.stretches(session));
+        let [of_a, of_b] = [&stretches[0], &stretches[1]].map(|ratios| mean(ratios));
+        let variances = stretches.iter().map(|ratios| sd(ratios).powi(2));
+        let within = self.student() * (variances.sum::<f64>() / STRETCHES as f64).sqrt();
+        let between = self.normal() * self.between * std::f64::consts::SQRT_2;
+        let half = within.hypot(between) + self.step;
+        Some(Change {
+            of: [of_a, of_b],
+            interval: Some(Interval {
+                low: of_b - of_a - half,
+                high: of_b - of_a + half,
+            }),
+        })
+    }
+
+    fn ratio(&self, session: &Responses) -> f64 {
+        inversion::estimate(self.judge.family(session, 1, 0).as_ref())
+    }
+
+    /// Ratios of stretches as equal as can be.
+    fn stretches(&self, session: &Responses) -> Vec<f64> {
+        let rows: Vec<&[f64]> = session.rows().collect();
+        let edge = |stretch: usize| stretch * rows.len() / STRETCHES;
+        let of_stretch = |stretch: usize| {
+            let mut part = Responses::new(session.arms());
+            for row in &rows[edge(stretch)..edge(stretch + 1)] {
+                part.push(row);
+            }
+            self.ratio(&part)
+        };
+        (0..STRETCHES).map(of_stretch).collect()
+    }
+
+    /// Error of one contrast, one side.
+    fn tail(&self) -> f64 {
+        0.5 * ALPHA / self.contrasts.max(1) as f64
+    }
+
+    /// Quantile of Student's t with one degree less than there are stretches.
+    fn student(&self) -> f64 {
+        let student = StudentsT::new(0.0, 1.0, STRETCHES as f64 - 1.0);
+        student.map_or(f64::INFINITY, |t| t.inverse_cdf(1.0 - self.tail()))
+    }
+
+    fn normal(&self) -> f64 {
+        upper_quantile(self.tail())
+    }
 }
 
 #[cfg(test)]
@@ -120,74 +137,109 @@ mod tests {
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    /// A series around `level` with this correlation from block to block.
-    fn series(random: &mut ChaCha8Rng, blocks: usize, level: f64, correlation: f64) -> Vec<f64> {
+    const QUESTION: Question = Question {
+        judge: Judge::Typical,
+        contrasts: 1,
+        between: 0.0,
+        step: 0.0,
+    };
+
+    /// A session: level, ratio of the arm, and noise that is `shared` by both
+    /// runs of a block or moves the ratio with this correlation from block to
+    /// block.
+    fn session(random: &mut ChaCha8Rng, blocks: usize, ratio: f64, correlation: f64) -> Responses {
         // A sum of twelve uniform values is near enough to a normal one.
         let mut normal = || (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
-        let mut state = 0.05 * normal();
-        let fresh = 0.05 * f64::sqrt(1.0 - correlation * correlation);
-        (0..blocks)
-            .map(|_| {
-                state = correlation * state + fresh * normal();
-                level + state + 0.01 * normal()
-            })
-            .collect()
+        let level = 0.3 * normal();
+        let mut state = 0.03 * normal();
+        let fresh = 0.03 * f64::sqrt(1.0 - correlation * correlation);
+        let mut responses = Responses::new(2);
+        for _ in 0..blocks {
+            state = correlation * state + fresh * normal();
+            let shared = level + 0.05 * normal();
+            responses.push(&[
+                shared + 0.01 * normal(),
+                shared + ratio + state + 0.01 * normal(),
+            ]);
+        }
+        responses
     }
 
-    /// Shares of claims and of silence over many pairs of series.
-    fn shares(blocks: usize, effect: f64, correlation: f64) -> (f64, f64) {
+    /// Share of pairs of sessions of which a change is told.
+    fn claims(question: Question, blocks: usize, effect: f64, correlation: f64) -> f64 {
         let mut random = ChaCha8Rng::seed_from_u64(7);
-        let (mut claims, mut silent) = (0, 0);
+        let mut claims = 0;
         for _ in 0..1000 {
-            let a = series(&mut random, blocks, 0.0, correlation);
-            let b = series(&mut random, blocks, effect, correlation);
-            match change(&a, &b).unwrap().interval {
-                Ok(interval) if interval.low > 0.0 || interval.high < 0.0 => claims += 1,
-                Ok(_) => {}
-                Err(_) => silent += 1,
-            }
+            let a = session(&mut random, blocks, 0.0, correlation);
+            let b = session(&mut random, blocks, effect, correlation);
+            let interval = question.change(&a, &b).unwrap().interval.unwrap();
+            claims += u32::from(!interval.holds(0.0));
         }
-        (f64::from(claims) / 1000.0, f64::from(silent) / 1000.0)
+        f64::from(claims) / 1000.0
     }
 
     #[test]
-    fn equal_series_are_rarely_told_apart() {
+    fn equal_ratios_are_rarely_told_apart() {
         for (blocks, correlation) in [(8, 0.0), (12, 0.3), (40, 0.6), (100, 0.8)] {
-            let (claims, _) = shares(blocks, 0.0, correlation);
-            assert!(claims <= 0.05, "{blocks} {correlation}: {claims}");
+            let found = claims(QUESTION, blocks, 0.0, correlation);
+            assert!(found <= 0.05, "{blocks} {correlation}: {found}");
         }
+        let of_five = Question {
+            contrasts: 5,
+            ..QUESTION
+        };
+        let found = claims(of_five, 40, 0.0, 0.3);
+        assert!(found <= 0.015, "{found}");
     }
 
     #[test]
     fn a_change_of_a_tenth_is_found() {
-        let (claims, silent) = shares(40, 0.1, 0.3);
-        assert!(claims >= 0.95 && silent <= 0.02, "{claims} {silent}");
-    }
-
-    #[test]
-    fn a_series_that_only_drifts_says_nothing() {
-        let rising: Vec<f64> = (0..20).map(f64::from).collect();
-        let found = change(&rising, &rising).unwrap();
-        assert_eq!(found.interval, Err(Unknown::Drift));
-        assert!(found.estimate.abs() < 1e-12);
+        let found = claims(QUESTION, 40, 0.1, 0.3);
+        assert!(found >= 0.95, "{found}");
     }
 
     #[test]
     fn few_blocks_give_a_ratio_only() {
-        let found = change(&[1.0; 7], &[1.5; 9]).unwrap();
-        assert_eq!(found.interval, Err(Unknown::FewBlocks));
-        assert!((found.estimate - 0.5).abs() < 1e-12);
-        assert_eq!(change(&[], &[1.0]), None);
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let (a, b) = (
+            session(&mut random, 7, 0.0, 0.0),
+            session(&mut random, 9, 0.5, 0.0),
+        );
+        let found = QUESTION.change(&a, &b).unwrap();
+        assert_eq!(found.interval, None);
+        assert!((found.of[1] - found.of[0] - 0.5).abs() < 0.1, "{found:?}");
+        assert_eq!(QUESTION.change(&a, &Responses::new(2)), None);
+        let tails = Question {
+            judge: Judge::Percentile(90),
+            ..QUESTION
+        };
+        assert_eq!(tails.fewest_blocks(), 40);
     }
 
     #[test]
     fn the_interval_is_that_of_students_t() {
         // R 4.5: qt(0.975, 3) = 3.182446305284263
-        assert!((t_quantile() - 3.182_446_305_284_263).abs() < 1e-6);
+        assert!((QUESTION.student() - 3.182_446_305_284_263).abs() < 1e-6);
+        let of = |differences: [f64; 8]| {
+            let mut session = Responses::new(2);
+            for d in differences {
+                session.push(&[1.0, 1.0 + d]);
+            }
+            session
+        };
         // Stretches 0, 1, 0, 1 against 4, 4, 4, 4: variance of the mean 1/12.
-        let a = [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0];
-        let interval = change(&a, &[4.0; 8]).unwrap().interval.unwrap();
-        let half = t_quantile() * (1.0f64 / 12.0).sqrt();
-        assert!((interval.low - (3.5 - half)).abs() < 1e-9, "{interval:?}");
+        let a = of([0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0]);
+        let b = of([4.0; 8]);
+        let low = |question: Question| question.change(&a, &b).unwrap().interval.unwrap().low;
+        let half = QUESTION.student() * (1.0f64 / 12.0).sqrt();
+        assert!((low(QUESTION) - (3.5 - half)).abs() < 1e-6);
+        // 1.96 × √2 × 0.1 between sessions, and a step.
+        let question = Question {
+            between: 0.1,
+            step: 0.25,
+            ..QUESTION
+        };
+        let both = half.hypot(1.959_964 * 2.0f64.sqrt() * 0.1) + 0.25;
+        assert!((low(question) - (3.5 - both)).abs() < 1e-5);
     }
 }

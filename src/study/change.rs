@@ -1,19 +1,24 @@
 //! Two records of the same kind: what changed from one to the other.
 //!
-//! The two were made apart in time, so nothing is paired, and whatever changed
-//! in between looks like a change of what was measured: every answer says so.
+//! The two were made apart in time, so nothing is paired, and whatever moved the
+//! machine in between looks like a change of what was measured. So comparisons
+//! are held against each other by their ratios to a baseline that both share.
+
+mod sessions;
 
 use serde::Deserialize;
 
 use crate::record::{
-    Arm, BENCH_SCHEMA, COMPARISON_SCHEMA, ChangeVerdict, ComparedRecord, Comparison, DIFF_SCHEMA,
+    BENCH_SCHEMA, COMPARISON_SCHEMA, ChangeVerdict, ComparedRecord, Comparison, DIFF_SCHEMA,
     DiffRecord, Entry, Figure, FigureChange, MachineChange, Outline, RecordError, SchemaName, read,
 };
-use crate::stats::apart::{Change, FEWEST_BLOCKS, Unknown, change};
+use crate::stats::normal;
 use crate::stats::verdict::{count, percent};
 
 /// Smallest effect of interest where no plan names one, as a share.
 const USUAL_EFFECT: f64 = 0.01;
+/// Confidence of a headline figure's own interval.
+const CONFIDENCE: f64 = 0.95;
 
 /// A record as it is stored or exported.
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +58,18 @@ pub enum ChangeError {
         /// Metric of B.
         of_b: String,
     },
+    /// They asked something else.
+    #[error(
+        "A and B answer different questions: {what} is {of_a} in A, {of_b} in B (measure again with what A had, or compare both in one experiment: pinwise compare --command '…' --command '…')"
+    )]
+    Questions {
+        /// What differs.
+        what: String,
+        /// In A.
+        of_a: String,
+        /// In B.
+        of_b: String,
+    },
     /// Nothing stands in both.
     #[error("nothing has the same name in both: A has {of_a}, B has {of_b}")]
     Names {
@@ -87,7 +104,7 @@ pub fn between(a: Side<'_>, b: Side<'_>) -> Result<DiffRecord, ChangeError> {
     }
     let mut caveats = Vec::new();
     let figures = if a.entry.schema == COMPARISON_SCHEMA {
-        arms(&comparison(a)?, &comparison(b)?, &mut caveats)?
+        sessions::arms(&comparison(a)?, &comparison(b)?, &mut caveats)?
     } else {
         outlines(a, b, &mut caveats)
     };
@@ -212,84 +229,10 @@ fn machine_changes(a: Side<'_>, b: Side<'_>) -> Vec<MachineChange> {
         .collect()
 }
 
-/// Arm by arm of the same name.
-fn arms(
-    a: &Comparison,
-    b: &Comparison,
-    caveats: &mut Vec<String>,
-) -> Result<Vec<FigureChange>, ChangeError> {
-    if (&a.metric.name, &a.metric.unit) != (&b.metric.name, &b.metric.unit) {
-        return Err(ChangeError::Metrics {
-            of_a: a.metric.name.clone(),
-            of_b: b.metric.name.clone(),
-        });
-    }
-    caveats.push(
-        "A and B ran at different times: whatever else changed on the machine in between is not excluded, and an interval only tells of what varied while each of them ran. To be sure, run both in one experiment, where they take turns: pinwise compare --command '…' --command '…'."
-            .to_owned(),
-    );
-    let delta = a.plan.min_effect.min(b.plan.min_effect);
-    let mut figures = Vec::new();
-    for in_a in &a.arms {
-        let in_b = b.arms.iter().find(|arm| arm.name == in_a.name);
-        if let Some(in_b) = in_b.filter(|in_b| in_b.command != in_a.command) {
-            caveats.push(format!(
-                "The arm {} is another command in B: {} instead of {}.",
-                in_a.name,
-                in_b.command.join(" "),
-                in_a.command.join(" ")
-            ));
-        }
-        figures.push(arm(&in_a.name, Some(in_a), in_b, &a.metric.unit, delta));
-    }
-    for in_b in b
-        .arms
-        .iter()
-        .filter(|arm| a.arms.iter().all(|other| other.name != arm.name))
-    {
-        figures.push(arm(&in_b.name, None, Some(in_b), &a.metric.unit, delta));
-    }
-    if figures.iter().filter(|figure| figure.low.is_some()).count() > 1 {
-        caveats.push(
-            "Each interval stands for itself: of twenty arms that did not change, one may look changed."
-                .to_owned(),
-        );
-    }
-    Ok(figures)
-}
-
-fn arm(name: &str, a: Option<&Arm>, b: Option<&Arm>, unit: &str, delta: f64) -> FigureChange {
-    let mut figure = empty(name, unit);
-    if let Some(estimate) = a.and_then(|arm| arm.estimate) {
-        (figure.a, figure.a_low, figure.a_high) =
-            (Some(estimate.value), estimate.low, estimate.high);
-    }
-    if let Some(estimate) = b.and_then(|arm| arm.estimate) {
-        (figure.b, figure.b_low, figure.b_high) =
-            (Some(estimate.value), estimate.low, estimate.high);
-    }
-    let found = change(&logs(a), &logs(b));
-    if let (Some(found), Some(_), Some(_)) = (found, figure.a, figure.b) {
-        figure.ratio = Some(found.estimate.exp());
-        if let Ok(interval) = found.interval {
-            figure.low = Some(interval.low.exp());
-            figure.high = Some(interval.high.exp());
-        }
-    }
-    let blocks = [a, b].map(|arm| logs(arm).len());
-    judged(figure, delta, found, blocks)
-}
-
-/// Logarithms of an arm's figures in order of time, one of each block.
-fn logs(arm: Option<&Arm>) -> Vec<f64> {
-    let runs = arm.map_or(&[][..], |arm| &arm.runs);
-    let values = runs.iter().filter_map(|run| run.metric.value);
-    values.filter(|value| *value > 0.0).map(f64::ln).collect()
-}
-
 fn empty(name: &str, unit: &str) -> FigureChange {
     FigureChange {
         name: name.to_owned(),
+        over: None,
         unit: unit.to_owned(),
         a: None,
         a_low: None,
@@ -327,21 +270,29 @@ fn outlines(a: Side<'_>, b: Side<'_>, caveats: &mut Vec<String>) -> Vec<FigureCh
             names.push(&figure.name);
         }
     }
+    let widening = has_intervals.then(|| all_at_once(names.len()));
     let of_name = |name: &str| {
         let (in_a, in_b) = (
             named(&a.outline.figures, name),
             named(&b.outline.figures, name),
         );
-        headline(name, in_a.as_ref(), in_b.as_ref(), has_intervals)
+        headline(name, in_a.as_ref(), in_b.as_ref(), widening)
     };
-    names.into_iter().map(of_name).collect()
+    names.iter().map(|name| of_name(name)).collect()
+}
+
+/// By how much wider than one interval each of several is that hold all at
+/// once (Bonferroni, for normal estimates).
+fn all_at_once(figures: usize) -> f64 {
+    let tail = 0.5 * (1.0 - CONFIDENCE);
+    normal::upper_quantile(tail / figures.max(1) as f64) / normal::upper_quantile(tail)
 }
 
 fn headline(
     name: &str,
     a: Option<&Figure>,
     b: Option<&Figure>,
-    has_intervals: bool,
+    widening: Option<f64>,
 ) -> FigureChange {
     let unit = a.or(b).map_or("", |figure| &figure.unit);
     let mut figure = empty(name, unit);
@@ -354,23 +305,17 @@ fn headline(
     let positive = |value: Option<f64>| value.filter(|value| *value > 0.0);
     let over = |above: Option<f64>, below: Option<f64>| Some(positive(above)? / positive(below)?);
     figure.ratio = over(figure.b, figure.a);
-    if has_intervals {
-        figure.low = over(figure.b_low, figure.a_high);
-        figure.high = over(figure.b_high, figure.a_low);
-        if figure.low.is_none() || figure.high.is_none() {
-            (figure.low, figure.high) = (None, None);
-        }
+    if let (Some(ratio), Some(widening)) = (figure.ratio, widening) {
+        let wider = |end: f64| ratio * (end / ratio).powf(widening);
+        let low = over(figure.b_low, figure.a_high).map(wider);
+        let high = over(figure.b_high, figure.a_low).map(wider);
+        (figure.low, figure.high) = low.zip(high).unzip();
     }
-    judged(figure, USUAL_EFFECT, None, [0, 0])
+    judged(figure, USUAL_EFFECT)
 }
 
 /// The figure with its verdict and sentence.
-fn judged(
-    mut figure: FigureChange,
-    delta: f64,
-    found: Option<Change>,
-    blocks: [usize; 2],
-) -> FigureChange {
+fn judged(mut figure: FigureChange, delta: f64) -> FigureChange {
     figure.verdict = match (figure.low, figure.high) {
         (Some(low), Some(high)) if low >= 1.0 / (1.0 + delta) && high <= 1.0 + delta => {
             ChangeVerdict::Same
@@ -381,17 +326,15 @@ fn judged(
         (Some(low), _) if low > 1.0 + delta => ChangeVerdict::Higher,
         _ => ChangeVerdict::CannotTell,
     };
-    figure.sentence = sentence(&figure, delta, found, blocks);
+    figure.sentence = sentence(&figure, delta);
     figure
 }
 
-fn sentence(
-    figure: &FigureChange,
-    delta: f64,
-    found: Option<Change>,
-    blocks: [usize; 2],
-) -> String {
-    let name = &figure.name;
+fn sentence(figure: &FigureChange, delta: f64) -> String {
+    let name = match &figure.over {
+        Some(baseline) => format!("{} against {baseline}", figure.name),
+        None => figure.name.clone(),
+    };
     let Some(ratio) = figure.ratio else {
         return match (figure.a, figure.b) {
             (Some(_), None) => format!("{name}: only A has it."),
@@ -403,38 +346,23 @@ fn sentence(
         };
     };
     let (Some(low), Some(high)) = (figure.low, figure.high) else {
-        let why = match found.map(|found| found.interval) {
-            Some(Err(Unknown::FewBlocks)) => format!(
-                "; {} in A and {} in B are too few for an interval, {FEWEST_BLOCKS} in each allow one",
-                count(blocks[0], "block"),
-                count(blocks[1], "block")
-            ),
-            Some(Err(Unknown::Drift)) => {
-                "; the runs drift too slowly to tell a change from chance".to_owned()
-            }
-            _ => String::new(),
-        };
-        return format!("{name}: {} in B{why}.", moved(ratio));
+        return format!("{name}: {} in B.", moved(ratio));
     };
+    let between = format!("between {} and {}", moved(low), moved(high));
     match figure.verdict {
-        ChangeVerdict::Same => format!(
-            "{name}: the same in B within {} (between {} and {}).",
-            percent(delta),
-            moved(low),
-            moved(high)
-        ),
-        ChangeVerdict::CannotTell => format!(
-            "{name}: cannot tell; {} in B, and between {} and {} is possible.",
-            moved(ratio),
-            moved(low),
-            moved(high)
-        ),
-        ChangeVerdict::Lower | ChangeVerdict::Higher => format!(
-            "{name}: {} in B (between {} and {}).",
-            moved(ratio),
-            moved(low),
-            moved(high)
-        ),
+        ChangeVerdict::Same => {
+            let within = percent(delta);
+            format!("{name}: the same in B within {within} ({between}).")
+        }
+        ChangeVerdict::CannotTell => {
+            format!(
+                "{name}: cannot tell; {} in B, and {between} is possible.",
+                moved(ratio)
+            )
+        }
+        ChangeVerdict::Lower | ChangeVerdict::Higher => {
+            format!("{name}: {} in B ({between}).", moved(ratio))
+        }
     }
 }
 
@@ -444,8 +372,14 @@ fn moved(ratio: f64) -> String {
     format!("{} {word}", percent((ratio - 1.0).abs()))
 }
 
+/// Of contrasts, where there are some: a baseline's own figure has no verdict.
 fn overall(figures: &[FigureChange]) -> String {
-    if let [only] = figures {
+    let contrasts = || figures.iter().filter(|figure| figure.over.is_some());
+    let told: Vec<&FigureChange> = match contrasts().next() {
+        Some(_) => contrasts().collect(),
+        None => figures.iter().collect(),
+    };
+    if let [only] = told.as_slice() {
         return only.sentence.clone();
     }
     let words = [
@@ -457,13 +391,13 @@ fn overall(figures: &[FigureChange]) -> String {
     let parts: Vec<String> = words
         .into_iter()
         .filter_map(|(verdict, word)| {
-            let many = figures.iter().filter(|f| f.verdict == verdict).count();
+            let many = told.iter().filter(|f| f.verdict == verdict).count();
             (many > 0).then(|| format!("{many} {word}"))
         })
         .collect();
-    format!(
-        "Of {}: {}.",
-        count(figures.len(), "figure"),
-        parts.join(", ")
-    )
+    let what = match told.first().and_then(|figure| figure.over.as_ref()) {
+        Some(baseline) => format!("{} to {baseline}", count(told.len(), "ratio")),
+        None => count(told.len(), "figure"),
+    };
+    format!("Of {what}: {}.", parts.join(", "))
 }

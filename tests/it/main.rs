@@ -44,6 +44,7 @@ mod rivals_tests;
 mod rules;
 mod search;
 mod serve;
+mod sessions;
 mod simulated;
 mod spin_attach;
 mod spin_replay;

@@ -110,10 +110,10 @@ fn tags_are_changed_and_told() {
 #[test]
 fn two_comparisons_are_held_against_each_other() {
     let stage = Stage::new();
-    for (name, base_s) in [("machine.toml", 0.5), ("later.toml", 0.6)] {
+    for (name, base_s, effect) in [("machine.toml", 0.5, 1.0), ("later.toml", 0.55, 1.2)] {
         stage.write(
             name,
-            &format!("topology = \"package:1 core:2 pu:1\"\n[workload.default]\nbase_s = {base_s}\n[noise]\nsd = 0.01\n"),
+            &format!("topology = \"package:1 core:2 pu:1\"\n[workload.default]\nbase_s = {base_s}\n[effects]\n\"cpu:0\" = {effect}\n[noise]\nsd = 0.01\n"),
         );
         stage.succeed(&format!("compare --machine sim:{name} --seed 1 --place os-default --place cpu:0 --max-runs 24 --precision 0.01% -- prog"));
     }
@@ -125,10 +125,17 @@ fn two_comparisons_are_held_against_each_other() {
     let record = stage.json(&format!("diff {a} {b}"));
     assert_eq!(record["schema"], "pinwise.diff/1");
     assert_eq!(record["a"]["id"], a.as_str());
-    for figure in record["figures"].as_array().unwrap() {
-        assert_eq!(figure["verdict"], "higher", "{figure}");
-        assert!(figure["low"].as_f64().unwrap() < 1.2 && figure["high"].as_f64().unwrap() > 1.19);
-    }
+    let figure = &record["figures"][0];
+    assert_eq!(
+        (&figure["name"], &figure["verdict"]),
+        (&"cpu:0".into(), &"higher".into())
+    );
+    assert_eq!(figure["over"], "os-default");
+    assert!(figure["low"].as_f64().unwrap() < 1.2 && figure["high"].as_f64().unwrap() > 1.19);
+    // The baseline has nothing to be held against.
+    let itself = &record["figures"][1];
+    assert_eq!(itself["verdict"], "cannot_tell", "{itself}");
+    assert!(itself["low"].is_null() && itself["ratio"].as_f64().unwrap() > 1.05);
     assert_eq!(record["machine_changes"][0]["what"], "host");
     let back = stage.json(&format!("diff {b} {a}"));
     assert_eq!(back["figures"][0]["verdict"], "lower");

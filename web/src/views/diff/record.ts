@@ -17,6 +17,8 @@ export interface MachineChange {
 
 export interface FigureChange {
   name: string;
+  /** The baseline that a and b are ratios to; absent of a figure by itself. */
+  over?: string | null;
   unit?: string;
   a?: number | null;
   a_low?: number | null;

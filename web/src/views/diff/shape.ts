@@ -11,6 +11,9 @@ export const VERDICTS: Readonly<Record<string, string>> = {
   cannot_tell: 'cannot be told',
 };
 
+/** "cpu:0 over os-default". */
+const title = (figure: FigureChange): string => (figure.over ? `${figure.name} over ${figure.over}` : figure.name);
+
 export interface RatioRow {
   name: string;
   ratio: number;
@@ -25,7 +28,7 @@ export function ratioRows(record: DiffRecord): RatioRow[] {
     positive(figure.ratio)
       ? [
           {
-            name: figure.name,
+            name: title(figure),
             ratio: figure.ratio,
             low: positive(figure.low) && positive(figure.high) ? figure.low : null,
             high: positive(figure.low) && positive(figure.high) ? figure.high : null,
@@ -58,7 +61,7 @@ export function changeText(figure: Pick<FigureChange, 'ratio' | 'low' | 'high'>)
 /** The rows of the table of figures. */
 export function figureRows(record: DiffRecord): (string | null)[][] {
   return (record.figures ?? []).map((f) => [
-    f.name,
+    title(f),
     figureText(f.a, f.a_low, f.a_high, f.unit ?? ''),
     figureText(f.b, f.b_low, f.b_high, f.unit ?? ''),
     changeText(f),
