@@ -15,10 +15,11 @@ use super::bound;
 use super::recipes::Ready;
 use super::terminal::Terminal;
 use crate::machine::linux::{random_seed, time_of_day};
-use crate::machine::{Binding, Machine, Output, Request};
+use crate::machine::{Binding, Busy, Machine, Output, Request};
 use crate::placement::{Placement, Realised, defaults, merge_equivalent};
 use crate::record::TopologyRecord;
 use crate::stats::confirm::Score;
+use crate::stats::verdict::count;
 use crate::study::bench::METRIC;
 use crate::study::compare::{ArmPlan, Plan, RunFailure, Tuning};
 use crate::study::probe::advised;
@@ -76,8 +77,17 @@ pub(super) fn compare(
         vec![Placement::os_default()]
     } else {
         let threads = match &kernel {
-            Some(kernel) => Some(kernel.threads()),
-            None => count_threads(&workloads[0], &topology, machine)?,
+            Some(kernel) => {
+                let threads = kernel.threads();
+                tell_threads(&format!("runs {}", count(threads, "thread")), terminal);
+                threads
+            }
+            None => {
+                let busy = busy(&workloads[0], &topology, machine)?;
+                let words = busy.map_or_else(|| UNKNOWN_BUSY.to_owned(), |busy| busy.words());
+                tell_threads(&words, terminal);
+                busy.map_or(1, |busy| busy.threads())
+            }
         };
         chosen_placements(threads, &topology, known(&topology).as_ref(), terminal)
     };
@@ -271,23 +281,24 @@ pub(super) fn live_places(
     realised(&wanted, topology, terminal)
 }
 
+fn tell_threads(what: &str, terminal: &Terminal) {
+    terminal.note(&format!(
+        "The program {what}; trying the placements that suit it."
+    ));
+}
+
+/// Stands for the words of [`Busy`] where there are none.
+pub(super) const UNKNOWN_BUSY: &str = "does not show its CPU time; taken as 1 thread";
+
 /// The placements that suit so many threads, in the light of what was measured
 /// of this machine since it booted.
 fn chosen_placements(
-    threads: Option<usize>,
+    threads: usize,
     topology: &Topology,
     known: Option<&TopologyRecord>,
     terminal: &Terminal,
 ) -> Vec<Placement> {
-    terminal.note(&format!(
-        "The program runs {}; trying the placements that suit it.",
-        match threads {
-            None => "too briefly to count its threads".to_owned(),
-            Some(1) => "1 thread".to_owned(),
-            Some(n) => format!("{n} threads"),
-        }
-    ));
-    let threads = Some(threads.unwrap_or(1));
+    let threads = Some(threads);
     let Some(known) = known else {
         return defaults(topology, threads);
     };
@@ -321,12 +332,12 @@ fn realised(
     Ok(merged)
 }
 
-/// Runs the command once to see how many threads it starts.
-pub(super) fn count_threads(
+/// Runs the command once to see how many threads it keeps busy.
+pub(super) fn busy(
     workload: &Workload,
     topology: &Topology,
     machine: &mut dyn Machine,
-) -> anyhow::Result<Option<usize>> {
+) -> anyhow::Result<Option<Busy>> {
     if let Some(prepare) = &workload.prepare {
         machine.run_helper("prepare", prepare)?;
     }
@@ -346,7 +357,7 @@ pub(super) fn count_threads(
     if let Some(failure) = RunFailure::of(&run, workload) {
         bail!("{failure}");
     }
-    Ok(run.threads.and_then(|n| usize::try_from(n).ok()))
+    Ok(Busy::of(&run))
 }
 
 /// Every command at every place.

@@ -5,6 +5,7 @@
 //! simulated machine ([`sim`]) alike; the method is tested on known truth
 //! through the same code that users run.
 
+mod busy;
 pub mod linux;
 pub mod probe;
 pub mod processes;
@@ -16,6 +17,7 @@ pub mod trace;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use busy::Busy;
 pub use probe::{Batches, Hint, Port, Probe, Stream};
 pub use replay::{
     ContendOrder, Contended, Contender, HandOver, HandOverOrder, HandedOver, HintFound, HintMade,

@@ -12,7 +12,6 @@ use crate::cli::terminal::Terminal;
 use crate::cli::values::BudgetChoice;
 use crate::machine::Machine;
 use crate::record::{SearchPlanRecord, SearchRecord, Stopped};
-use crate::stats::verdict::count;
 use crate::study::search::Plan;
 use crate::topology::Topology;
 use crate::workload::{Command, Metric, SuccessRule, Workload};
@@ -146,24 +145,18 @@ fn team(
     })
 }
 
-/// The threads of the program as it is, at most one for each CPU.
+/// The threads that the program as it is keeps busy, at most one for each CPU.
 fn counted(
     workload: &Workload,
     topology: &Topology,
     machine: &mut dyn Machine,
     terminal: &Terminal,
 ) -> anyhow::Result<usize> {
-    let cpus = topology.allowed.len();
-    let counted = plan::count_threads(workload, topology, machine)?;
-    match counted {
-        None => terminal.note("The program runs too briefly to count its threads; taken as 1."),
-        Some(many) if many > cpus => terminal.note(&format!(
-            "The program runs {many} threads on {}; placements are those of {cpus} threads.",
-            count(cpus, "CPU")
-        )),
-        Some(many) => terminal.note(&format!("The program runs {}.", count(many, "thread"))),
-    }
-    Ok(counted.unwrap_or(1).clamp(1, cpus.max(1)))
+    let busy = plan::busy(workload, topology, machine)?;
+    let words = busy.map_or_else(|| plan::UNKNOWN_BUSY.to_owned(), |busy| busy.words());
+    terminal.note(&format!("The program {words}."));
+    let threads = busy.map_or(1, |busy| busy.threads());
+    Ok(threads.clamp(1, topology.allowed.len().max(1)))
 }
 
 /// A search that goes on, perhaps with a larger budget.
@@ -186,7 +179,7 @@ pub(super) fn resumed(
     if planned.counted_threads.is_some() && machine.is_simulated() {
         // That run is made again, as all others: nothing else brings a
         // simulated machine's chance to where it was.
-        plan::count_threads(&workload, &topology, machine)?;
+        plan::busy(&workload, &topology, machine)?;
     }
     let metric = metric(&past.metric.name)?;
     let output = match planned.output.as_str() {

@@ -281,7 +281,8 @@ impl SimulatedMachine {
         let end = self.fails(workload, request.cpus).unwrap_or(End::Status(0));
         let timeout = request.workload.timeout.map(|t| t.as_secs_f64());
         let is_late = timeout.is_some_and(|limit| wall_s > limit);
-        let cpu_share = played.map_or(workload.cpu_share, |played| played.busy_s / played.wall_s);
+        let usual = workload.cpu_share(request.cpus);
+        let cpu_share = played.map_or(usual, |played| played.busy_s / played.wall_s);
         let user_share = noise.user_share.unwrap_or(0.98 * cpu_share);
         let sys_share = noise.sys_share.unwrap_or(0.02 * cpu_share);
         let printed = match kernel {

@@ -16,9 +16,9 @@ pub(super) struct SimWorkload {
     /// Seconds of wall-clock time under os-default without noise; where there
     /// is a scheduler, seconds that one thread alone computes.
     pub(super) base_s: f64,
-    /// CPU time over wall-clock time.
-    #[serde(default = "one")]
-    pub(super) cpu_share: f64,
+    /// CPU time over wall-clock time; `None`: every thread computes all the
+    /// time, as far as there are CPUs.
+    pub(super) cpu_share: Option<f64>,
     /// Threads it starts.
     #[serde(default = "one_thread")]
     pub(super) threads: u32,
@@ -54,10 +54,6 @@ pub(super) struct SimWorkload {
     pub(super) failing: Vec<CpuSet>,
 }
 
-const fn one() -> f64 {
-    1.0
-}
-
 const fn one_thread() -> u32 {
     1
 }
@@ -67,7 +63,7 @@ impl SimWorkload {
     pub(super) const fn plain(base_s: f64, threads: u32) -> Self {
         Self {
             base_s,
-            cpu_share: 1.0,
+            cpu_share: None,
             threads,
             max_rss_bytes: None,
             exit: None,
@@ -83,6 +79,13 @@ impl SimWorkload {
             resolved: Vec::new(),
             failing: Vec::new(),
         }
+    }
+
+    /// CPU time over wall-clock time on these CPUs.
+    pub(super) fn cpu_share(&self, cpus: &CpuSet) -> f64 {
+        let cpus = u32::try_from(cpus.len()).unwrap_or(u32::MAX);
+        let usual = f64::from(self.threads.min(cpus.max(1)));
+        self.cpu_share.unwrap_or(usual)
     }
 
     /// Exit status of failing runs, and the probability of one on these CPUs.
@@ -107,7 +110,7 @@ impl SimWorkload {
         let key = format!("workload.{name}");
         let positive = [
             ("base_s", Some(self.base_s)),
-            ("cpu_share", Some(self.cpu_share)),
+            ("cpu_share", self.cpu_share),
             ("burst_s", self.burst_s),
             ("wait_s", self.wait_s),
             ("smt_throughput", self.smt_throughput),

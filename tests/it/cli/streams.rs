@@ -60,7 +60,7 @@ fn data_and_all_else_are_kept_apart() {
     let ran = stage
         .succeed("compare --machine sim:share.toml --seed 1 --max-runs 8 --format json -- prog");
     assert!(ran.out.starts_with("{\"schema\":"), "{ran}");
-    assert!(ran.err.contains("The program runs 2 threads"), "{ran}");
+    assert!(ran.err.contains("The program keeps 2 CPUs busy"), "{ran}");
 }
 
 #[test]

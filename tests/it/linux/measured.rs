@@ -139,3 +139,44 @@ fn threads_of_one_process_are_counted() {
     // The one that writes, and the two that compress.
     assert_eq!(most_threads(&record), 3);
 }
+
+/// `gcc -c` is such a command: a driver that waits for the compiler.
+#[test]
+fn placements_are_tried_for_the_threads_that_are_busy() {
+    let trial = Trial::new();
+    let busy = "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done";
+    let line = format!("({busy}) & sleep 0.2 & sleep 0.2 & wait");
+    let ended = trial.run(&["compare", "--max-runs", "1", "--shell", "--", &line]);
+    ended.succeeded();
+    let told = "The program keeps 1 CPU busy with 4 threads (CPU time over wall time of one run:";
+    assert!(ended.err.contains(told), "{}", ended.err);
+}
+
+/// The third run of all has two threads more, whichever arm it is of.
+#[test]
+fn an_a_a_comparison_blames_no_arm_for_its_threads() {
+    let trial = Trial::new();
+    let line =
+        "echo >> n; if [ $(wc -l < n) = 3 ]; then sleep 0.1 & sleep 0.1 & fi; sleep 0.1; wait";
+    let arguments = [
+        "aa",
+        "--format",
+        "json",
+        "--warmup",
+        "0",
+        "--max-runs",
+        "8",
+        "--shell",
+        "--",
+        line,
+    ];
+    let ended = trial.run(&arguments);
+    ended.succeeded();
+    let record: Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!(most_threads(&record), 4, "{record}");
+    let findings = record["findings"].as_array().unwrap();
+    let blamed = findings
+        .iter()
+        .find(|f| f["check"] == "thread_counts_differ");
+    assert_eq!(blamed, None);
+}
