@@ -8,8 +8,9 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::args::{BenchArgs, Global, Suite as SuiteChoice};
-use super::compare::{carry_out, measured_before};
+use super::compare::carry_out;
 use super::kernel::found;
+use super::maps::measured_before;
 use super::terminal::Terminal;
 use super::{Exit, export, open_machine, open_store, plan};
 use crate::kernels::work::{Isa, Kernel};

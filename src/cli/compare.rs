@@ -3,16 +3,15 @@
 mod live;
 
 use super::args::{AaArgs, CompareArgs, Global, ResultArgs};
+use super::maps::measured_before;
 use super::terminal::Terminal;
 use super::watch::Watch;
 use super::{Exit, apply, export, open_machine, open_store, plan, recipes, restore};
 use crate::machine::Machine;
-use crate::machine::linux::{LinuxMachine, boot_id};
+use crate::machine::linux::LinuxMachine;
 use crate::placement::Placement;
 use crate::placement::emit::{self, Target};
-use crate::record::{
-    Comparison, ContrastRecord, Stopped, TOPOLOGY_SCHEMA, TopologyRecord, VerdictKind,
-};
+use crate::record::{Comparison, ContrastRecord, Stopped, VerdictKind};
 use crate::report;
 use crate::stats::verdict::percent;
 use crate::study::bench::builds;
@@ -145,28 +144,6 @@ fn emit_best(
         .collect();
     terminal.print("\n")?;
     apply::print(&realised, &emissions, terminal)
-}
-
-/// What `topology --measure` found on this machine since it booted: wirings of
-/// virtual machines change with a reboot or a migration. A store that cannot be
-/// read is told later, when the experiment is to be stored.
-pub(super) fn measured_before(
-    global: &Global,
-    topology: &Topology,
-    spec: &str,
-) -> Option<TopologyRecord> {
-    let host = match spec {
-        "local" => topology.identity.hostname.as_deref().unwrap_or("unknown"),
-        simulated => simulated,
-    };
-    let store = open_store(global).ok()??;
-    let known = store.newest(TOPOLOGY_SCHEMA, host).ok()??.topology().ok()?;
-    let survey = &known.measured.as_ref()?.survey;
-    let is_this = survey.machine_spec == spec
-        && (spec != "local" || survey.boot_id == boot_id())
-        && known.shape_hash == format!("{:016x}", topology.shape_hash())
-        && known.allowed == topology.allowed.to_string();
-    is_this.then_some(known)
 }
 
 pub(super) fn aa(global: &Global, args: &AaArgs, terminal: &Terminal) -> anyhow::Result<Exit> {

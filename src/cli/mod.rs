@@ -16,6 +16,7 @@ mod generate;
 mod history;
 mod host;
 mod kernel;
+mod maps;
 mod plan;
 mod predict;
 mod profile;

@@ -309,6 +309,69 @@ topology = "package:1 l3:2(size=16MB) core:2 pu:2"
     assert!(table.contains("cpu:0-3"), "the first measured LLC: {table}");
 }
 
+/// The CPUs of this machine are moved between its maps, as those of a virtual
+/// machine that floats.
+#[test]
+fn maps_of_one_boot_that_differ_are_not_trusted() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store.db");
+    let path = folder.path().join("machine.toml");
+    let machine = format!("sim:{}", path.display());
+    let map = |caches: usize| -> Value {
+        let cores = 8 / caches;
+        let description = format!(
+            "topology = \"l3:1(size=32MB) core:8 pu:1\"\n[workload.default]\nbase_s = 0.1\nthreads = 2\n[wiring]\ntopology = \"l3:{caches}(size=16MB) core:{cores} pu:1\"\n"
+        );
+        std::fs::write(&path, description).unwrap();
+        let measure = [
+            "topology",
+            "--measure",
+            "--wiring-only",
+            "--machine",
+            &machine,
+        ];
+        let (out, _) = stored(&store, &[&measure[..], &["--format", "json"]].concat());
+        serde_json::from_str(&out).unwrap()
+    };
+    verdict(&map(2), "llc", "contradicted");
+    let same = map(2);
+    verdict(&same, "llc", "contradicted");
+    let notes = same["measured"]["notes"].to_string();
+    assert!(
+        notes.contains("An earlier map of this boot says the same"),
+        "{notes}"
+    );
+    let other = map(1);
+    verdict(&other, "llc", "cannot_tell");
+    verdict(&other, "placement", "contradicted");
+    assert_eq!(other["contradictions"].as_array().unwrap().len(), 1);
+    let verdicts = other["measured"]["verdicts"].to_string();
+    let told = "Of 3 maps of this boot 1 agrees with the report and 2 contradict it: trust neither";
+    assert!(verdicts.contains(told), "{verdicts}");
+    let (shown, _) = stored(&store, &["show", "last"]);
+    assert!(
+        shown.contains("last-level caches: unstable, trust neither"),
+        "{shown}"
+    );
+    // A map that is unstable itself still says what it saw.
+    let again = map(2)["measured"]["verdicts"].to_string();
+    assert!(
+        again.contains("Of 4 maps of this boot 1 agrees with the report and 3 contradict"),
+        "{again}"
+    );
+    let compare = [
+        "compare",
+        "--machine",
+        &machine,
+        "--max-runs",
+        "6",
+        "--",
+        "prog",
+    ];
+    let (_, notes) = stored(&store, &compare);
+    assert!(!notes.contains("by measurement"), "{notes}");
+}
+
 #[test]
 fn options_that_need_measuring_say_so() {
     for arguments in [

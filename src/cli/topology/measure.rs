@@ -2,6 +2,7 @@
 
 use super::show;
 use crate::cli::args::{Global, TopologyArgs};
+use crate::cli::maps;
 use crate::cli::plan::name_and_time;
 use crate::cli::progress::ProgressLine;
 use crate::cli::terminal::Terminal;
@@ -51,7 +52,13 @@ pub(super) fn measure(
     if let Some(line) = &mut watch.line {
         line.finish();
     }
-    let outcome = outcome?;
+    let mut outcome = outcome?;
+    if let Some(store) = &store {
+        match maps::of_this_boot(store, &outcome.topology, &machine.label()) {
+            Ok(earlier) => probe::consult(&mut outcome.record, &earlier),
+            Err(error) => terminal.warn(&format!("earlier maps were not consulted: {error}")),
+        }
+    }
     let stored = store.as_mut().map(|store| store.keep(&outcome.record));
     show(&outcome.topology, &outcome.record, terminal)?;
     if let Some(Err(error)) = stored {

@@ -71,6 +71,10 @@ fn told(verdict: &LevelVerdict, palette: Palette) -> String {
             let line = format!("✗ {level}: CONTRADICTED ({sure})");
             (palette.bad(&line), true)
         }
+        Agreement::CannotTell if verdict.alone.is_some() => {
+            let line = format!("? {level}: unstable, trust neither");
+            (palette.warn(&line), false)
+        }
         Agreement::CannotTell => (palette.warn(&format!("? {level}: cannot tell")), false),
         Agreement::Agrees => (palette.good(&format!("✓ {level}: agrees ({sure})")), false),
     };

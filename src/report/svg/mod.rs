@@ -215,6 +215,9 @@ impl Page {
                 let (mark, class, word) = match verdict.verdict {
                     Agreement::Agrees => ("✓", "on", "agrees"),
                     Agreement::Contradicted => ("✗", "alarm", "contradicted"),
+                    Agreement::CannotTell if verdict.alone.is_some() => {
+                        ("?", "faint", "unstable, trust neither")
+                    }
                     Agreement::CannotTell => ("?", "faint", "cannot tell"),
                 };
                 let line = format!("{mark} {}: {word}", level_noun(&verdict.level));

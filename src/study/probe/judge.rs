@@ -51,6 +51,7 @@ impl Opinion {
             level: level.to_owned(),
             verdict: self.verdict,
             claim: self.claim,
+            alone: None,
             measured: self.measured,
             confidence: self.confidence,
             advice: self.advice,
@@ -148,7 +149,8 @@ fn nodes(case: &Case<'_>) -> Option<Opinion> {
     })
 }
 
-/// Sizes of caches as a program sees them.
+/// Sizes of caches as a program sees them now: what others keep in a shared
+/// cache, and in the host's, is missing from it.
 fn caches(case: &Case<'_>) -> Vec<Opinion> {
     let Some(ladder) = case.ladder else {
         return Vec::new();
@@ -168,7 +170,7 @@ fn caches(case: &Case<'_>) -> Vec<Opinion> {
         let share = effective as f64 / reported as f64;
         let claim = format!("The system reports an L{level} of {}.", told(reported));
         let measured = format!(
-            "A program sees {} of L{level} at {:.1} ns a load.",
+            "Now, beside these neighbours, a program sees {} of L{level} at {:.1} ns a load.",
             told(effective),
             plateau.latency_ns
         );
@@ -181,7 +183,7 @@ fn caches(case: &Case<'_>) -> Vec<Opinion> {
                 measured,
                 confidence: 0.8,
                 advice: format!(
-                    "Size working sets and blocks by {}, not by the report.",
+                    "Size working sets and blocks by {} where these neighbours stay; measure again on a quiet machine before calling the report wrong.",
                     told(effective)
                 ),
             }
@@ -214,18 +216,24 @@ fn stacked(case: &Case<'_>) -> Option<Opinion> {
     })
 }
 
-/// Does the wiring stay as it is?
-fn placement(case: &Case<'_>) -> Option<Opinion> {
-    let claim = "Placements take the wiring to stay as it is.".to_owned();
-    let virtual_machine = case.topology.identity.hypervisor.is_some();
-    let advice = if virtual_machine {
+/// What is claimed of the wiring over time.
+pub(super) const STAYS: &str = "Placements take the wiring to stay as it is.";
+
+/// What to do where it does not.
+pub(super) const fn may_move(is_virtual: bool) -> &'static str {
+    if is_virtual {
         "Do not use core or LLC placements on this VM: its CPUs float over the host's. Ask for pinned vCPUs, or compare placements only within a run of pinwise compare."
     } else {
         "Do not use core or LLC placements here; find out who moves the CPUs."
-    };
+    }
+}
+
+/// Does the wiring stay as it is?
+fn placement(case: &Case<'_>) -> Option<Opinion> {
+    let advice = may_move(case.topology.identity.hypervisor.is_some());
     let opinion = |verdict, measured, confidence, advice: &str| Opinion {
         verdict,
-        claim: claim.clone(),
+        claim: STAYS.to_owned(),
         measured,
         confidence,
         advice: advice.to_owned(),

@@ -17,6 +17,7 @@ mod assemble;
 mod contention;
 mod costs;
 mod drift;
+mod earlier;
 mod estimate;
 mod judge;
 mod leaders;
@@ -38,6 +39,7 @@ use crate::record::{
 };
 use crate::topology::Topology;
 pub use advice::{Advice, advised, rewired, stays};
+pub use earlier::consult;
 
 use crate::topology::wiring::{Evidence, Wiring, infer};
 use contention::Contentions;

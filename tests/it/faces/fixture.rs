@@ -264,6 +264,7 @@ fn verdict(
     LevelVerdict {
         level: level.to_owned(),
         verdict,
+        alone: None,
         claim: claim.to_owned(),
         measured: measured.to_owned(),
         confidence,

@@ -72,6 +72,7 @@ fn any_verdict() -> impl Strategy<Value = LevelVerdict> {
         |(level, verdict, claim, confidence, advice)| LevelVerdict {
             level,
             verdict,
+            alone: None,
             measured: claim.clone(),
             claim,
             confidence,

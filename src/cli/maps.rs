@@ -1,0 +1,68 @@
+//! What `topology --measure` found on this machine since it booted: wirings of
+//! virtual machines change with a reboot or a migration.
+
+use super::args::Global;
+use super::open_store;
+use crate::machine::linux::boot_id;
+use crate::record::{TOPOLOGY_SCHEMA, TopologyRecord};
+use crate::store::{Filter, Store, StoreError};
+use crate::topology::Topology;
+
+/// Maps that are consulted: those of more than an hour of measuring, at one
+/// every few minutes.
+const MOST: usize = 20;
+
+/// The newest map of this machine, if it is one of this boot. A store that
+/// cannot be read is told later, when the experiment is to be stored.
+pub(super) fn measured_before(
+    global: &Global,
+    topology: &Topology,
+    spec: &str,
+) -> Option<TopologyRecord> {
+    let host = host(topology, spec);
+    let store = open_store(global).ok()??;
+    let known = store.newest(TOPOLOGY_SCHEMA, host).ok()??.topology().ok()?;
+    is_of_this_boot(&known, topology, spec).then_some(known)
+}
+
+/// The maps of this boot, newest first.
+pub(super) fn of_this_boot(
+    store: &Store,
+    topology: &Topology,
+    spec: &str,
+) -> Result<Vec<TopologyRecord>, StoreError> {
+    let filter = Filter {
+        host: Some(host(topology, spec).to_owned()),
+        schema: Some(TOPOLOGY_SCHEMA.to_owned()),
+        limit: Some(MOST),
+        ..Filter::default()
+    };
+    let mut maps = Vec::new();
+    store.each_body(&filter, |_, body| {
+        // One that another version wrote is no map to go by.
+        let read = crate::record::read::<TopologyRecord>(body, TOPOLOGY_SCHEMA);
+        maps.extend(read.ok().filter(|map| is_of_this_boot(map, topology, spec)));
+    })?;
+    Ok(maps)
+}
+
+fn host<'a>(topology: &'a Topology, spec: &'a str) -> &'a str {
+    match spec {
+        "local" => topology.identity.hostname.as_deref().unwrap_or("unknown"),
+        simulated => simulated,
+    }
+}
+
+/// Was it made of these CPUs, of this report, in this boot? A simulated machine
+/// never boots.
+fn is_of_this_boot(known: &TopologyRecord, topology: &Topology, spec: &str) -> bool {
+    let Some(measured) = &known.measured else {
+        return false;
+    };
+    let survey = &measured.survey;
+    let is_this_boot = || survey.boot_id.is_some() && survey.boot_id == boot_id();
+    survey.machine_spec == spec
+        && (spec != "local" || is_this_boot())
+        && known.shape_hash == format!("{:016x}", topology.shape_hash())
+        && known.allowed == topology.allowed.to_string()
+}
