@@ -17,6 +17,14 @@
 
 #[path = "../tests/it/wiring/corpus.rs"]
 mod corpus;
+#[path = "wiring/proportion.rs"]
+mod proportion;
+#[path = "wiring/reliability.rs"]
+mod reliability;
+#[path = "wiring/validation.rs"]
+mod validation;
+#[path = "wiring/variations.rs"]
+mod variations;
 
 use std::path::Path;
 use std::time::Instant;
@@ -69,6 +77,9 @@ fn main() {
         println!("{}", row(&name, &noisy, false));
     }
     guests(&machines);
+    let varied = variations::all(&machines);
+    validation::print(&varied);
+    reliability::print(&varied);
     mistakes("latency alone", &alone);
     mistakes("simulated contention", &contention);
     speed();

@@ -4,20 +4,21 @@
 //! nearest other one. On a ring or a mesh the items at a group's edge are as
 //! near to the next group; at a level none is.
 
+use super::Thresholds;
 use super::figures::{Logs, count, mean, median, quantile};
 use super::linkage::Tree;
 
-/// The smallest ratio of a level's nearest outside to its inside, where the
-/// figures are not much better than that. Published levels stand 1.4 and more
-/// apart (SMT to LLC on Zen 3: 7.7 to 15.5 ns, 2.0; LLC to LLC on Zen 2: 43 to
-/// 82 ns, 1.9; Power9 chips 550 to 720 ns, 1.3 and 1.5 on average), flat rings
-/// and meshes stay below 1.1 between neighbours.
-const RATIO: f64 = 1.25;
+/// What a cut is held against.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Criteria {
+    /// Step of the clock, ns; 0 where it is fine.
+    pub(super) step_ns: f64,
+    pub(super) thresholds: Thresholds,
+}
+
 /// The smallest ratio where noise is small against it: Loongson 3A6000 has
 /// siblings at 31.9 and all others at 38.6 ns, 1.21, with a spread of 0.1 %.
 const FINE_RATIO: f64 = 1.12;
-/// How often the spread must fit into a gap below [`RATIO`].
-const FINE_GAP: f64 = 6.0;
 /// Of fewer items the spread is not known well enough for that.
 const FINE_ITEMS: usize = 6;
 /// How many steps of the clock a level's inside and outside are apart at least:
@@ -25,19 +26,9 @@ const FINE_ITEMS: usize = 6;
 /// items may come closer: where every figure is off by chance, the smallest of
 /// many is.
 const APART: f64 = 1.25;
-/// The share of items that may contradict a level: disturbed measurements.
-const TOLERATED: f64 = 0.1;
 /// From so many single CPUs on, one disturbed pair, which is two of them, may
 /// contradict; blocks of pairs are medians and need no such help.
 const ONE_PAIR_FROM: usize = 16;
-/// Groups of one level may differ this much: a disturbed pair of siblings has
-/// up to 1.9 times the others' latency (12.5 to 6.5 ns on 3960X), an M1 Pro's
-/// small cluster 1.3 times. Cores of one LLC are 2.0 times and more from each
-/// other what siblings are (Zen 3).
-const SLOW_MATES: f64 = 2.0;
-/// How far a level's last items may join it above its typical latency: a ring's
-/// opposite stops have 1.3 times the typical (63 ns to 46 on E5-2690).
-const WIDTH: f64 = 1.6;
 /// Cuts that are looked at, the widest gaps first. Machines have at most five
 /// levels; the rest is room for disturbed pairs.
 pub(super) const CUTS: usize = 24;
@@ -77,6 +68,7 @@ impl Cut {
         groups: Vec<Vec<usize>>,
         height: f64,
         are_rows: bool,
+        tolerated: f64,
     ) -> Option<Self> {
         if groups.len() < 2 {
             return None;
@@ -101,7 +93,7 @@ impl Cut {
             .map(|side| side.nearest - side.farthest_mate.unwrap_or(inside))
             .collect();
         Some(Self {
-            worst: worst(margins.clone(), are_rows),
+            worst: worst(margins.clone(), are_rows, tolerated),
             apart_ns: quantile(&mut nearest, 0.25).exp() - inside_ns,
             mean: mean(&margins.iter().map(|m| m.min(MUCH)).collect::<Vec<f64>>()),
             spread: deviation(insides, inside).max(deviation(nearest, outside)),
@@ -120,24 +112,28 @@ impl Cut {
 
     /// Is it a level? Figures within a step of the clock are not known to
     /// differ.
-    fn is_level(&self, step_ns: f64) -> bool {
-        if self.apart_ns < APART * step_ns {
+    fn is_level(&self, criteria: &Criteria) -> bool {
+        let Thresholds {
+            ratio, fine_gap, ..
+        } = criteria.thresholds;
+        if self.apart_ns < APART * criteria.step_ns {
             return false;
         }
-        let is_fine = self.margins.len() >= FINE_ITEMS && self.worst >= FINE_GAP * self.spread;
-        self.worst >= if is_fine { FINE_RATIO } else { RATIO }.ln()
+        let is_fine = self.margins.len() >= FINE_ITEMS && self.worst >= fine_gap * self.spread;
+        self.worst >= if is_fine { FINE_RATIO } else { ratio }.ln()
     }
 
     /// The same level, only more of it: groups are kept, and items that were
     /// alone have found company of their own, not much farther away.
-    fn completes(&self, other: &Self, logs: &Logs, step_ns: f64) -> bool {
+    fn completes(&self, other: &Self, logs: &Logs, criteria: &Criteria) -> bool {
         let shared = |cut: &Self| -> Vec<Vec<usize>> {
             let groups = cut.groups.iter().filter(|group| group.len() > 1);
             groups.cloned().collect()
         };
         let kept = shared(other);
         let largest = kept.iter().map(Vec::len).max().unwrap_or(0);
-        let limit_ns = SLOW_MATES * other.inside.exp() + step_ns;
+        let slow_ns = criteria.thresholds.slow_mates * other.inside.exp();
+        let limit_ns = slow_ns + criteria.step_ns;
         let groups = shared(self);
         kept.iter().all(|group| groups.contains(group))
             && groups
@@ -148,8 +144,9 @@ impl Cut {
 
     /// The same level, only more of it? Groups that were joined lately, by
     /// disturbed pairs, are no farther than the level's own width.
-    fn continues(&self, other: &Self, step_ns: f64) -> bool {
-        self.height.exp() <= WIDTH * other.inside.exp() + step_ns
+    fn continues(&self, other: &Self, criteria: &Criteria) -> bool {
+        let wide_ns = criteria.thresholds.width * other.inside.exp();
+        self.height.exp() <= wide_ns + criteria.step_ns
     }
 }
 
@@ -157,14 +154,14 @@ impl Cut {
 const MUCH: f64 = 1.4;
 
 /// The smallest of the values, the tolerated left out.
-fn worst(mut values: Vec<f64>, are_rows: bool) -> f64 {
+fn worst(mut values: Vec<f64>, are_rows: bool, share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "a share of a length"
     )]
-    let mut tolerated = (TOLERATED * count(values.len())) as usize;
+    let mut tolerated = (share * count(values.len())) as usize;
     if are_rows && values.len() >= ONE_PAIR_FROM {
         tolerated = tolerated.max(2);
     }
@@ -225,7 +222,7 @@ fn sides(logs: &Logs, groups: &[Vec<usize>]) -> Vec<Side> {
 }
 
 /// All cuts worth a look, lowest first.
-pub(super) fn cuts(logs: &Logs, tree: &Tree, are_rows: bool) -> Vec<Cut> {
+pub(super) fn cuts(logs: &Logs, tree: &Tree, are_rows: bool, tolerated: f64) -> Vec<Cut> {
     tree.widest_gaps(CUTS, NARROWEST)
         .into_iter()
         .filter_map(|merges| {
@@ -234,6 +231,7 @@ pub(super) fn cuts(logs: &Logs, tree: &Tree, are_rows: bool) -> Vec<Cut> {
                 tree.groups_after(merges),
                 tree.height_of(merges),
                 are_rows,
+                tolerated,
             )
         })
         .collect()
@@ -243,18 +241,18 @@ pub(super) fn cuts(logs: &Logs, tree: &Tree, are_rows: bool) -> Vec<Cut> {
 pub(super) fn finest(
     logs: &Logs,
     cuts: &[Cut],
-    step_ns: f64,
+    criteria: &Criteria,
     is_allowed: impl Fn(&Cut) -> bool,
 ) -> Option<Cut> {
     let mut best: Option<&Cut> = None;
     for cut in cuts {
-        if !cut.is_level(step_ns) || !is_allowed(cut) {
+        if !cut.is_level(criteria) || !is_allowed(cut) {
             continue;
         }
         best = match best {
             None => Some(cut),
-            Some(so_far) if cut.completes(so_far, logs, step_ns) => Some(cut),
-            Some(so_far) if !cut.continues(so_far, step_ns) => break,
+            Some(so_far) if cut.completes(so_far, logs, criteria) => Some(cut),
+            Some(so_far) if !cut.continues(so_far, criteria) => break,
             Some(so_far) if cut.mean > so_far.mean => Some(cut),
             so_far => so_far,
         };

@@ -133,6 +133,7 @@ fn level(kind: LevelKind, groups: Vec<CpuSet>, pairs: &[Pair], shares: &[Share])
         inside_ns,
         outside_ns: Some(side(false)).filter(|ns| ns.is_finite()),
         confidence: confidence(pairs, shares),
+        grounds: None,
         evidence: evidence.join(" "),
     }
 }

@@ -3,16 +3,24 @@
 //! Each step stands in its own module with its reasons; this one knows what
 //! comes after what, and puts the answer together.
 
+use super::cut::Criteria;
 use super::figures::{Logs, usable};
 use super::search::{self, By, Found};
 use super::siblings::{self, Siblings};
-use super::{Evidence, LevelKind, PairMatrix, Wiring, WiringLevel, clusters, kinds};
-use super::{clock, few, leftovers, words};
+use super::{Evidence, Grounds, LevelKind, PairMatrix, Thresholds, Wiring, WiringLevel};
+use super::{NO_CONTENTION, clock, clusters, few, kinds, leftovers, words};
 use crate::topology::CpuSet;
 
 /// Finds the levels that the figures show.
 #[must_use]
 pub fn infer(evidence: &Evidence) -> Wiring {
+    infer_by(evidence, Thresholds::default())
+}
+
+/// Finds the levels that the figures show by these thresholds, for those who
+/// choose thresholds.
+#[must_use]
+pub fn infer_by(evidence: &Evidence, thresholds: Thresholds) -> Wiring {
     let latency = &evidence.latency_ns;
     let rows = measured_rows(latency);
     if rows.len() < 2 {
@@ -26,8 +34,17 @@ pub fn infer(evidence: &Evidence) -> Wiring {
         return cannot_tell("Too few pairs were measured to see levels among them.");
     }
     let step_ns = clock::step_ns(&figures(latency));
-    let (siblings, may_be_smt) = siblings(evidence, &rows, &logs, step_ns.unwrap_or(0.0));
-    let found = levels(&logs, step_ns.unwrap_or(0.0), siblings, may_be_smt);
+    let criteria = Criteria {
+        step_ns: step_ns.unwrap_or(0.0),
+        thresholds,
+    };
+    let (siblings, may_be_smt) = siblings(evidence, &rows, &logs, criteria.step_ns);
+    let contention = evidence.contention.as_ref();
+    let are_apart = |a: usize, b: usize| {
+        contention.is_some_and(|ratios| ratios.at(rows[a], rows[b]) <= NO_CONTENTION)
+    };
+    let may_be = |a, b| !are_apart(a, b);
+    let found = levels(&logs, &criteria, siblings, may_be_smt, may_be);
     let kinds = kinds::name(&found, may_be_smt);
     let cpus: Vec<usize> = rows.iter().map(|&row| latency.cpus()[row]).collect();
     let levels: Vec<WiringLevel> = found
@@ -78,15 +95,21 @@ fn siblings(
 }
 
 /// All levels, lowest first.
-fn levels(logs: &Logs, step_ns: f64, siblings: Option<Found>, may_be_smt: bool) -> Vec<Found> {
+fn levels(
+    logs: &Logs,
+    criteria: &Criteria,
+    siblings: Option<Found>,
+    may_be_smt: bool,
+    may_be_siblings: impl Fn(usize, usize) -> bool,
+) -> Vec<Found> {
     let mut items: Vec<Vec<usize>> = (0..logs.len()).map(|row| vec![row]).collect();
     let threads = siblings.or_else(|| {
-        let lowest = search::next(logs, step_ns, &items);
+        let lowest = search::next(logs, criteria, &items);
         lowest.filter(|level| may_be_smt && kinds::is_smt(level))
     });
     let mut found = Vec::new();
     if let Some(threads) = threads {
-        let threads = leftovers::paired(logs, threads);
+        let threads = leftovers::paired(logs, threads, may_be_siblings);
         items.clone_from(&threads.groups);
         found.push(threads);
     }
@@ -99,7 +122,7 @@ fn levels(logs: &Logs, step_ns: f64, siblings: Option<Found>, may_be_smt: bool) 
         items.extend(clusters.shared().cloned());
         found.push(clusters);
     }
-    found.extend(search::levels(logs, step_ns, items));
+    found.extend(search::levels(logs, criteria, items));
     found
 }
 
@@ -123,12 +146,18 @@ fn describe(level: &Found, kind: LevelKind, cpus: &[usize]) -> WiringLevel {
         .map(|rows| rows.iter().map(|&row| cpus[row]).collect())
         .collect();
     groups.sort_by_key(CpuSet::first);
+    let grounds = Grounds::of(level);
     WiringLevel {
         kind,
         groups,
         inside_ns: level.inside_ns,
         outside_ns: Some(level.outside_ns).filter(|ns| ns.is_finite()),
-        confidence: words::confidence(level),
+        confidence: grounds.confidence(),
+        grounds: Some(grounds),
         evidence: words::evidence(level, kind),
     }
 }
+
+#[cfg(test)]
+#[path = "infer_tests.rs"]
+mod tests;

@@ -17,8 +17,13 @@ const FEW: usize = 8;
 /// this many times what siblings differ by.
 const ALIKE: f64 = 2.0;
 
-/// The level with those left over paired where that is the likelier machine.
-pub(super) fn paired(logs: &Logs, mut level: Found) -> Found {
+/// The level with those left over paired where that is the likelier machine;
+/// `may_be`: nothing else that was measured speaks against it.
+pub(super) fn paired(
+    logs: &Logs,
+    mut level: Found,
+    may_be: impl Fn(usize, usize) -> bool,
+) -> Found {
     let size = level.shared().map(Vec::len).max().unwrap_or(0);
     let whole = level.shared().filter(|group| group.len() == size).count();
     let alone: Vec<usize> = level
@@ -41,7 +46,7 @@ pub(super) fn paired(logs: &Logs, mut level: Found) -> Found {
         .map(|pair| logs.unlikeness(pair[0], pair[1]))
         .collect();
     let limit = ALIKE * quantile(&mut unlike, 0.9);
-    let pairs = matched(logs, &alone);
+    let pairs = matched(logs, &alone, may_be);
     for (a, b) in pairs {
         if logs.unlikeness(a, b) <= limit {
             level.groups.retain(|group| *group != [a] && *group != [b]);
@@ -51,21 +56,41 @@ pub(super) fn paired(logs: &Logs, mut level: Found) -> Found {
     level
 }
 
-/// Pairs among the rows that are closest to each other; the only one where
-/// there are but two.
-fn matched(logs: &Logs, alone: &[usize]) -> Vec<(usize, usize)> {
-    if let [a, b] = *alone {
-        return vec![(a, b)];
-    }
+/// Pairs among the rows that may be siblings: first those that are closest to
+/// each other, then, of the rest, those that see all others most alike. Their
+/// own latency is what went wrong, so it cannot decide alone; cores of one cache
+/// see all others nearly as much alike as siblings do, so that it comes first.
+fn matched(
+    logs: &Logs,
+    alone: &[usize],
+    may_be: impl Fn(usize, usize) -> bool,
+) -> Vec<(usize, usize)> {
+    let distance = |a: usize, b: usize| Some(logs.at(a, b)).filter(|v| v.is_finite());
+    let everyone: Vec<usize> = (0..logs.len()).collect();
+    let mut pairs = mutual(alone, &everyone, distance);
+    let is_left = |row: &usize| !pairs.iter().any(|&(a, b)| a == *row || b == *row);
+    let left: Vec<usize> = alone.iter().copied().filter(is_left).collect();
+    pairs.extend(mutual(&left, &left, |a, b| Some(logs.unlikeness(a, b))));
+    pairs.retain(|&(a, b)| may_be(a, b));
+    pairs
+}
+
+/// Pairs of rows of which each is the other's nearest among `others`.
+fn mutual(
+    rows: &[usize],
+    others: &[usize],
+    distance: impl Fn(usize, usize) -> Option<f64>,
+) -> Vec<(usize, usize)> {
     let nearest = |row: usize| {
-        (0..logs.len())
-            .filter(|&other| logs.at(row, other).is_finite())
-            .min_by(|&a, &b| logs.at(row, a).total_cmp(&logs.at(row, b)))
+        let known = others.iter().filter(|&&other| other != row);
+        known
+            .filter_map(|&other| Some((distance(row, other)?, other)))
+            .min_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(_, other)| other)
     };
-    alone
-        .iter()
+    rows.iter()
         .filter_map(|&row| nearest(row).map(|other| (row, other)))
-        .filter(|&(row, other)| row < other && alone.contains(&other))
+        .filter(|&(row, other)| row < other && rows.contains(&other))
         .filter(|&(row, other)| nearest(other) == Some(row))
         .collect()
 }

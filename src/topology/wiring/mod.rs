@@ -14,6 +14,7 @@ mod clusters;
 mod cut;
 mod few;
 mod figures;
+mod grounds;
 mod home;
 mod infer;
 mod kinds;
@@ -23,11 +24,14 @@ mod matrix;
 mod relation;
 mod search;
 mod siblings;
+mod thresholds;
 mod words;
 
-pub use infer::infer;
+pub use grounds::{Grounds, Weights};
+pub use infer::{infer, infer_by};
 pub use matrix::MatrixError;
 pub use relation::{NO_CONTENTION, Relation, SMT_CONTENTION, relation};
+pub use thresholds::Thresholds;
 
 use super::CpuSet;
 
@@ -133,8 +137,11 @@ pub struct WiringLevel {
     /// Typical latency to the nearest CPUs outside, ns; `None` where nothing
     /// is outside.
     pub outside_ns: Option<f64>,
-    /// How sure, from 0 to 1.
+    /// The probability that the groups are exactly these, from 0 to 1.
     pub confidence: f64,
+    /// What that rests on; `None` among two or three CPUs, where published
+    /// latencies decide.
+    pub grounds: Option<Grounds>,
     /// The figures behind it, in one sentence.
     pub evidence: String,
 }

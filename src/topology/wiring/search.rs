@@ -4,7 +4,7 @@
 //! Items between groups are judged by medians of whole blocks, so that the
 //! higher a level is, the less single disturbed pairs count.
 
-use super::cut::{self, Cut};
+use super::cut::{self, Criteria, Cut};
 use super::figures::Logs;
 use super::home;
 use super::linkage::Tree;
@@ -56,10 +56,10 @@ impl Found {
 }
 
 /// Levels above `items`, which are groups of rows, lowest first.
-pub(super) fn levels(logs: &Logs, step_ns: f64, mut items: Vec<Vec<usize>>) -> Vec<Found> {
+pub(super) fn levels(logs: &Logs, criteria: &Criteria, mut items: Vec<Vec<usize>>) -> Vec<Found> {
     let mut found = Vec::new();
     while items.len() > 2 {
-        let level = next(logs, step_ns, &items);
+        let level = next(logs, criteria, &items);
         let Some(level) = level else { break };
         items.clone_from(&level.groups);
         found.push(level);
@@ -67,16 +67,16 @@ pub(super) fn levels(logs: &Logs, step_ns: f64, mut items: Vec<Vec<usize>>) -> V
     found
 }
 
-pub(super) fn next(logs: &Logs, step_ns: f64, items: &[Vec<usize>]) -> Option<Found> {
+pub(super) fn next(logs: &Logs, criteria: &Criteria, items: &[Vec<usize>]) -> Option<Found> {
     let blocks = logs.between(items);
     let tree = Tree::of(&blocks);
     let weights: Vec<usize> = items.iter().map(Vec::len).collect();
     let are_rows = weights.iter().all(|&weight| weight == 1);
-    let cuts = cut::cuts(&blocks, &tree, are_rows);
+    let cuts = cut::cuts(&blocks, &tree, are_rows, criteria.thresholds.tolerated);
     let is_contracted = weights.iter().any(|&w| w > 2);
     // One group among four or more items is what a line's home makes: part of
     // a level that the other items have as well, or nothing at all.
-    let level = cut::finest(&blocks, &cuts, step_ns, |cut| {
+    let level = cut::finest(&blocks, &cuts, criteria, |cut| {
         cut.shared() > 1 || items.len() < 4 || !is_contracted
     });
     match level {

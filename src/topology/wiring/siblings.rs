@@ -7,11 +7,11 @@
 //! on most machines, who they are; on Zen 5 and on clusters of small cores it
 //! says nothing, and contention decides alone.
 
-use super::PairMatrix;
 use super::cut::Cut;
 use super::figures::{Logs, count, median};
 use super::linkage::Tree;
 use super::search::{By, Found};
+use super::{PairMatrix, Thresholds};
 
 /// Between the ratios of siblings (1.3 to 2) and of others (0.95 to 1.1).
 const EVEN_RATIO: f64 = 1.2;
@@ -143,7 +143,13 @@ fn describe(groups: &[Vec<usize>], distances: &Logs, logs: &Logs) -> Found {
         }
     }
     within.retain(|value| value.is_finite());
-    let cut = Cut::of(logs, groups.to_vec(), 0.0, true);
+    let cut = Cut::of(
+        logs,
+        groups.to_vec(),
+        0.0,
+        true,
+        Thresholds::default().tolerated,
+    );
     Found {
         groups: groups.to_vec(),
         inside_ns: median(&mut within).exp(),

@@ -1,30 +1,8 @@
-//! How sure a level is, and the sentences that say why.
+//! The sentences that say why a level is one.
 
 use super::LevelKind;
-use super::figures::{Logs, count, median, quantile};
+use super::figures::{Logs, median, quantile};
 use super::search::{By, Found};
-
-/// A gap of this ratio halves the doubt: it is the smallest that counts as a
-/// level at all (`cut`), and the smallest real one, 1.21, then has 0.7.
-const HALVING: f64 = 1.12;
-/// What a model that cannot be checked against a second matrix is worth.
-const MODEL: f64 = 0.9;
-
-/// From 0 to 1: the share of CPUs (or groups) that are nearer to their own
-/// group than to any other, times how far the level's worst members are from
-/// doubt. It rises with the gap and falls with the noise, which narrows the gap
-/// of the worst.
-pub(super) fn confidence(level: &Found) -> f64 {
-    let support = count(level.supporters) / count(level.asked.max(1));
-    let clarity = 1.0 - 0.5_f64.powf(level.worst.max(0.0) / HALVING.ln());
-    let by = match level.by {
-        By::Home | By::Inverse => MODEL,
-        By::Gap => 1.0,
-        // Latency may say nothing of siblings; then contention stands alone.
-        By::Contention => return support.min(0.5 + support * clarity.max(0.9) / 2.0),
-    };
-    support * clarity * by
-}
 
 pub(super) fn evidence(level: &Found, kind: LevelKind) -> String {
     let (groups, inside, outside) = (groups(level), ns(level.inside_ns), ns(level.outside_ns));

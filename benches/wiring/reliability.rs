@@ -1,0 +1,183 @@
+//! How often levels are right that are told with a confidence.
+
+use pinwise::topology::wiring::{Evidence, Grounds, Weights, infer};
+
+use crate::corpus::Known;
+use crate::proportion::wilson;
+use crate::variations::Varied;
+
+/// Ends of the classes of confidence.
+const EDGES: [f64; 7] = [0.0, 0.5, 0.8, 0.9, 0.95, 0.99, 1.0];
+/// Newton steps; five suffice.
+const STEPS: usize = 12;
+/// Ridge that keeps weights finite where a ground was never wrong, per machine.
+const RIDGE: f64 = 3e-4;
+
+/// A level that was found.
+struct Told {
+    machine: usize,
+    grounds: Grounds,
+    confidence: f64,
+    is_right: bool,
+}
+
+/// Prints the reliability table: as told, and as it would have been told by
+/// weights from the other machines only.
+pub(crate) fn print(machines: &[Varied]) {
+    let told: Vec<Told> = (0..machines.len())
+        .flat_map(|m| levels(machines, m))
+        .collect();
+    let printed: Vec<f64> = told.iter().map(|level| level.confidence).collect();
+    let folds: Vec<Weights> = (0..machines.len())
+        .map(|out| fitted(&told, |machine| machine != out))
+        .collect();
+    let unseen: Vec<f64> = told
+        .iter()
+        .map(|level| level.grounds.confidence_by(&folds[level.machine]))
+        .collect();
+    for (name, confidences) in [("as printed", &printed), ("machine unseen", &unseen)] {
+        println!(
+            "\n| confidence, {name} | levels | machines | mean | right | 95 % |\n|---|---|---|---|---|---|"
+        );
+        for edges in EDGES.windows(2) {
+            class(&told, confidences, edges[0], edges[1]);
+        }
+        let log_loss = weighted(&told, |at, y| {
+            let p = confidences[at].clamp(1e-3, 1.0 - 1e-3);
+            -(y * p.ln() + (1.0 - y) * (1.0 - p).ln())
+        });
+        let brier = weighted(&told, |at, y| (confidences[at] - y).powi(2));
+        println!("\nLog loss {log_loss:.4}, Brier score {brier:.4} ({name}).");
+    }
+    let weights = fitted(&told, |_| true).map(|weight| format!("{weight:.2}"));
+    println!("\nWeights from all machines: {}.", weights.join(", "));
+}
+
+fn levels(machines: &[Varied], machine: usize) -> Vec<Told> {
+    let of = |known: &Known, evidence: &Evidence| -> Vec<Told> {
+        let found = infer(evidence).levels.into_iter();
+        found
+            .filter_map(|level| {
+                Some(Told {
+                    machine,
+                    grounds: level.grounds?,
+                    confidence: level.confidence,
+                    is_right: known
+                        .expected
+                        .iter()
+                        .any(|(_, groups)| *groups == level.groups),
+                })
+            })
+            .collect()
+    };
+    let cases = machines[machine].cases.iter();
+    cases
+        .flat_map(|known| {
+            let mut told = of(known, &known.latency_alone());
+            told.extend(of(known, &known.with_contention(1)));
+            told
+        })
+        .collect()
+}
+
+/// A row: every machine counts once, whatever number of levels it has there.
+fn class(told: &[Told], confidences: &[f64], from: f64, to: f64) {
+    let is_in = |p: f64| p >= from && (p < to || to >= 1.0);
+    let mut of_machine: Vec<(usize, [f64; 3])> = Vec::new();
+    for (level, &p) in told.iter().zip(confidences).filter(|(_, p)| is_in(**p)) {
+        if of_machine
+            .last()
+            .is_none_or(|(machine, _)| *machine != level.machine)
+        {
+            of_machine.push((level.machine, [0.0; 3]));
+        }
+        let last = of_machine.len() - 1;
+        let sums = &mut of_machine[last].1;
+        sums[0] += 1.0;
+        sums[1] += p;
+        sums[2] += f64::from(u8::from(level.is_right));
+    }
+    let machines = of_machine.len() as f64;
+    if of_machine.is_empty() {
+        return;
+    }
+    let share = |which: usize| of_machine.iter().map(|(_, s)| s[which] / s[0]).sum::<f64>();
+    let levels: f64 = of_machine.iter().map(|(_, sums)| sums[0]).sum();
+    let (low, high) = wilson(share(2), machines);
+    println!(
+        "| {from:.2} to {to:.2} | {levels} | {machines} | {:.3} | {:.3} | {low:.2}–{high:.2} |",
+        share(1) / machines,
+        share(2) / machines
+    );
+}
+
+/// The mean over machines of the mean over their levels.
+fn weighted(told: &[Told], value: impl Fn(usize, f64) -> f64) -> f64 {
+    let weights = weights(told, |_| true);
+    let right = |level: &Told| f64::from(u8::from(level.is_right));
+    let all = told.iter().zip(&weights).enumerate();
+    all.map(|(at, (level, weight))| weight * value(at, right(level)))
+        .sum()
+}
+
+/// Every machine weighs the same; those left out nothing.
+fn weights(told: &[Told], is_used: impl Fn(usize) -> bool) -> Vec<f64> {
+    let most = told.iter().map(|level| level.machine).max().unwrap_or(0);
+    let mut counts = vec![0.0; most + 1];
+    for level in told.iter().filter(|level| is_used(level.machine)) {
+        counts[level.machine] += 1.0;
+    }
+    let machines = counts.iter().filter(|count| **count > 0.0).count() as f64;
+    told.iter()
+        .map(|level| match counts[level.machine] {
+            0.0 => 0.0,
+            count => 1.0 / (count * machines),
+        })
+        .collect()
+}
+
+/// Logistic regression of being right on the grounds, by Newton's method.
+fn fitted(told: &[Told], is_used: impl Fn(usize) -> bool) -> Weights {
+    let weights = weights(told, is_used);
+    let mut found: Weights = [0.0; 7];
+    for _ in 0..STEPS {
+        let mut gradient = [0.0; 7];
+        let mut curvature = [[0.0; 7]; 7];
+        for place in 0..7 {
+            gradient[place] = -RIDGE * found[place];
+            curvature[place][place] = RIDGE;
+        }
+        for (level, weight) in told.iter().zip(&weights).filter(|(_, w)| **w > 0.0) {
+            let p = level.grounds.confidence_by(&found);
+            let terms = level.grounds.features();
+            let error = f64::from(u8::from(level.is_right)) - p;
+            for i in 0..7 {
+                gradient[i] += weight * error * terms[i];
+                for j in 0..7 {
+                    curvature[i][j] += weight * p * (1.0 - p) * terms[i] * terms[j];
+                }
+            }
+        }
+        for (weight, step) in found.iter_mut().zip(solved(curvature, gradient)) {
+            *weight += step;
+        }
+    }
+    found
+}
+
+/// Solves a positive definite system by elimination.
+fn solved(mut matrix: [[f64; 7]; 7], mut right: Weights) -> Weights {
+    for pivot in 0..7 {
+        for row in 0..7 {
+            if row == pivot {
+                continue;
+            }
+            let factor = matrix[row][pivot] / matrix[pivot][pivot];
+            for column in 0..7 {
+                matrix[row][column] -= factor * matrix[pivot][column];
+            }
+            right[row] -= factor * right[pivot];
+        }
+    }
+    std::array::from_fn(|place| right[place] / matrix[place][place])
+}
