@@ -1,8 +1,8 @@
 //! The thresholds that decide whether a gap between latencies is a level.
 //!
-//! Chosen by cross-validation over recorded machines (`cargo xtask bench
-//! wiring`): of the values of each that do best on all machines but one, the
-//! middle. What a machine was never part of is how well they do on it.
+//! Chosen on recorded machines: of the values of each that are within a standard
+//! error of the best, the middle. `cargo xtask bench wiring` prints how well
+//! thresholds do on machines that they were not chosen on.
 
 /// Thresholds on ratios and shares of latencies.
 #[derive(Debug, Clone, Copy, PartialEq)]

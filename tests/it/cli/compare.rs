@@ -182,7 +182,7 @@ fn quiet_means_no_notes() {
     let line = "compare --machine sim:share.toml --seed 1 --max-runs 8";
     let loud = stage.succeed(&format!("{line} -- prog"));
     let quiet = stage.succeed(&format!("{line} --quiet -- prog"));
-    assert!(loud.err.contains("2 threads"), "{loud}");
+    assert!(loud.err.contains("keeps 2 CPUs busy"), "{loud}");
     assert!(quiet.err.is_empty(), "{quiet}");
     assert_eq!(loud.out, quiet.out);
 }
