@@ -47,6 +47,45 @@ fn too_few_runs_allow_no_claim() {
     stage.snapshot("four-runs", &format!("{line} --max-runs 4 -- prog"));
 }
 
+/// Runs of 0.5 s: what is said, and that no more blocks are begun than fit.
+#[test]
+fn a_budget_is_kept_and_what_it_allows_is_told() {
+    let stage = Stage::new();
+    let line = "compare --machine sim:noisy.toml --seed 1 --place os-default --place cpu:0";
+    for (budget, blocks, told) in [
+        ("600ms", 1, "too short for one block"),
+        ("2s", 1, "too short for a verdict"),
+        (
+            "4s",
+            3,
+            "a verdict takes at least 6 such blocks (--budget 8s)",
+        ),
+    ] {
+        let ran = stage.run(&format!("{line} --budget {budget} -- prog"));
+        assert!(ran.err.contains(told), "{ran}");
+        let record = stage.json(&format!("{line} --budget {budget} -- prog"));
+        assert_eq!(record["blocks"], blocks, "{ran}");
+        let most_s = if blocks == 1 { 2.2 } else { 4.4 };
+        assert!(record["elapsed_s"].as_f64().unwrap() < most_s, "{ran}");
+    }
+    let enough = stage.run(&format!("{line} --budget 30s --min-effect 30% -- prog"));
+    assert!(!enough.err.contains("too short"), "{enough}");
+}
+
+#[test]
+fn a_gate_that_is_open_says_so() {
+    let stage = Stage::new();
+    let line = "compare --machine sim:noisy.toml --seed 1 --place os-default --place cpu:0 --max-runs 20 --fail-if-slower 2%";
+    let open = stage.run(&format!("{line} -- prog"));
+    assert_eq!(open.status, 0, "{open}");
+    assert!(
+        open.err.contains("--fail-if-slower 2.0 % is undecided"),
+        "{open}"
+    );
+    let asked = stage.run(&format!("{line} --require-verdict -- prog"));
+    assert_eq!(asked.status, 3, "{asked}");
+}
+
 #[test]
 fn another_baseline() {
     Stage::new().snapshot(

@@ -26,6 +26,7 @@ impl Engine<'_> {
         let mut run = self.start_confirmation();
         if let Some(block) = self.only.take() {
             self.count_warmup();
+            self.confirmation_started = self.started;
             self.take(&block, &mut run);
         }
         loop {
