@@ -132,7 +132,8 @@ impl Belief {
     /// Standard deviation with which a single run of an arm is foretold.
     #[must_use]
     pub fn run_sd(&self, arm: usize) -> f64 {
-        let noise = self.noise_sd();
+        let is_loose = self.arms.loose.contains(&arm);
+        let noise = self.scale(|part| part.scales.noise_variance(is_loose));
         let block = self.block_sd();
         let own = self.arm(arm).sd;
         (own * own + noise * noise + block * block).sqrt()
@@ -167,6 +168,15 @@ impl Belief {
     #[must_use]
     pub fn noise_sd(&self) -> f64 {
         self.scale(|part| part.scales.noise.powi(2))
+    }
+
+    /// The same, as a geometric mean over what it may be: a small chance of
+    /// much noise does not count for much.
+    #[must_use]
+    pub fn typical_noise_sd(&self) -> f64 {
+        let parts = self.parts.iter();
+        let mean: f64 = parts.map(|part| part.weight * part.scales.noise.ln()).sum();
+        mean.exp()
     }
 
     /// Standard deviation that blocks share.

@@ -7,25 +7,27 @@ use super::cholesky::dot;
 /// programs which placement matters to.
 const NOISE: f64 = 0.1;
 
-/// `count` different arms, `first` among them and in front, one after the other
-/// the one that shrinks the volume of what is unknown of the effects most:
+/// `count` different arms, `first` among them and in front, then one after the
+/// other the one that shrinks the volume of what is unknown of the effects most:
 /// sequential D-optimal design (Wynn, Ann. Math. Statist. 1970; with prior
 /// variances: Chaloner and Verdinelli, Statist. Sci. 1995). Arms that `may`
 /// refuses are left out.
 #[must_use]
 pub fn informative(
     arms: &Arms,
-    first: usize,
+    first: &[usize],
     count: usize,
     may: &dyn Fn(usize) -> bool,
 ) -> Vec<usize> {
     let mut design = Design::new(arms);
     let mut chosen = Vec::new();
-    let mut next = Some(first).filter(|&arm| arm < arms.features.len() && may(arm));
+    let usable = |arm: &usize| *arm < arms.features.len() && may(*arm);
+    let mut first = first.iter().copied().filter(usable);
     while chosen.len() < count {
         let left = (0..arms.features.len()).filter(|arm| may(*arm) && !chosen.contains(arm));
         // Of equals the first: the answer must not depend on rounding.
-        let best = next.take().or_else(|| {
+        let next = first.find(|arm| !chosen.contains(arm));
+        let best = next.or_else(|| {
             left.map(|arm| (design.unknown(arm), arm))
                 .fold(None, |best: Option<(f64, usize)>, one| match best {
                     Some(held) if held.0 * (1.0 + 1e-9) >= one.0 => Some(held),

@@ -9,6 +9,8 @@ pub(super) struct Scales {
     pub(super) own: f64,
     /// From run to run.
     pub(super) noise: f64,
+    /// The same of arms that are loose, relative to `noise`.
+    pub(super) loose: f64,
     /// Of blocks, relative to `noise`.
     pub(super) block: f64,
     pub(super) log_prior: f64,
@@ -17,6 +19,12 @@ pub(super) struct Scales {
 impl Scales {
     pub(super) fn own_variance(&self) -> f64 {
         (self.own * self.effects).powi(2)
+    }
+
+    /// Variance of a run of an arm that is loose or not.
+    pub(super) fn noise_variance(&self, is_loose: bool) -> f64 {
+        let factor = if is_loose { self.loose } else { 1.0 };
+        (factor * self.noise).powi(2)
     }
 
     pub(super) fn block_variance(&self) -> f64 {
@@ -48,6 +56,9 @@ const NOISE: [(f64, f64); 7] = [
     (0.09, 0.10),
     (0.2, 0.05),
 ];
+/// Noise of loose arms over that of the others: where a program is left to the
+/// scheduler, its runs differ by where it was put, too.
+const LOOSE: [(f64, f64); 3] = [(1.0, 0.6), (3.0, 0.25), (8.0, 0.15)];
 /// What blocks share over the noise.
 const BLOCK: [(f64, f64); 4] = [(0.1, 0.5), (1.0, 0.25), (3.0, 0.15), (10.0, 0.1)];
 
@@ -57,15 +68,19 @@ pub(super) fn grid() -> Vec<Scales> {
     for (effects, effects_weight) in EFFECTS {
         for (own, own_weight) in OWN {
             for (noise, noise_weight) in NOISE {
-                for (block, block_weight) in BLOCK {
-                    let weight: f64 = effects_weight * own_weight * noise_weight * block_weight;
-                    points.push(Scales {
-                        effects,
-                        own,
-                        noise,
-                        block,
-                        log_prior: weight.ln(),
-                    });
+                for (loose, loose_weight) in LOOSE {
+                    for (block, block_weight) in BLOCK {
+                        let weights = [effects_weight, own_weight, noise_weight];
+                        let weight: f64 = weights.into_iter().product();
+                        points.push(Scales {
+                            effects,
+                            own,
+                            noise,
+                            loose,
+                            block,
+                            log_prior: (weight * loose_weight * block_weight).ln(),
+                        });
+                    }
                 }
             }
         }

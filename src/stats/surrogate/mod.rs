@@ -11,9 +11,9 @@
 //! a smooth function g of the features that takes up saturation and interaction
 //! (Gaussian process, Rasmussen and Williams 2006, chapter 2; as a model's
 //! discrepancy: Kennedy and O'Hagan 2001), a part u of each arm's own, one of
-//! each block, and noise. All are normal, so that the posterior is exact. Four
+//! each block, and noise. All are normal, so that the posterior is exact. Five
 //! scales are unknown: of everything that placements do, of u relative to it,
-//! of noise, of blocks. They are not guessed but averaged over: every point of
+//! of noise, of the noise of loose arms relative to it, of blocks. They are not guessed but averaged over: every point of
 //! a grid counts by its marginal likelihood (Bayesian model averaging, Hoeting
 //! et al. 1999). Where features foretell nothing, points with a large u win,
 //! and what was never run becomes uncertain; nobody has to notice.
@@ -41,7 +41,7 @@ const LENGTH: f64 = 1.0;
 const SMOOTH_SD: f64 = 0.6;
 /// Points of the grid with less than this of the best one's weight count for
 /// nothing.
-const LEAST_WEIGHT: f64 = 1e-3;
+const LEAST_WEIGHT: f64 = 1e-2;
 /// The whole grid is looked at again after so many more readings, as a share.
 const LOOK_AGAIN: f64 = 1.25;
 
@@ -57,6 +57,8 @@ pub struct Arms {
     pub absolute_sd: Vec<f64>,
     /// Mean of each arm.
     pub mean: Vec<f64>,
+    /// Arms that may vary more from run to run than the others.
+    pub loose: Vec<usize>,
 }
 
 /// One run.
@@ -187,7 +189,7 @@ impl Surrogate {
                     covariance += scales.block_variance();
                 }
                 if row == column {
-                    covariance += scales.noise * scales.noise;
+                    covariance += scales.noise_variance(self.arms.loose.contains(&a.arm));
                 }
                 matrix[row * size + column] = covariance;
             }

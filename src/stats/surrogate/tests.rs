@@ -12,6 +12,7 @@ fn line(arms: usize) -> Arms {
         relative_sd: vec![1.0],
         absolute_sd: vec![0.0],
         mean: vec![0.0; arms],
+        loose: Vec::new(),
     }
 }
 
@@ -145,6 +146,7 @@ fn the_posterior_of_two_runs_is_the_one_worked_out_by_hand() {
         relative_sd: vec![],
         absolute_sd: vec![],
         mean: vec![0.0],
+        loose: Vec::new(),
     };
     let mut model = Surrogate::new(arms);
     let belief = model.learn(&[reading(0, 0, 1.0), reading(0, 1, 3.0)]);
@@ -157,10 +159,10 @@ fn the_posterior_of_two_runs_is_the_one_worked_out_by_hand() {
 
 #[test]
 fn a_design_takes_the_ends_before_the_middle() {
-    let chosen = informative(&line(9), 4, 3, &|_| true);
+    let chosen = informative(&line(9), &[4], 3, &|_| true);
     assert_eq!(chosen[0], 4);
     assert!(chosen.contains(&0) && chosen.contains(&8), "{chosen:?}");
-    let without = informative(&line(9), 4, 20, &|arm| arm != 0);
+    let without = informative(&line(9), &[4], 20, &|arm| arm != 0);
     assert_eq!(without.len(), 8);
     assert!(!without.contains(&0));
 }

@@ -127,7 +127,7 @@ fn predictions(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<PredictedArm> 
         .filter(|&arm| engine.invalid[arm].is_none())
         .map(|arm| {
             let expected = belief.arm(arm);
-            let (low, high) = interval(&belief.law(arm), TAIL, widening);
+            let (low, high) = cost_interval(belief, arm, widening);
             let own = engine.readings_of(arm);
             PredictedArm {
                 arm: engine.arms[arm].name.clone(),
@@ -143,6 +143,17 @@ fn predictions(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<PredictedArm> 
             }
         })
         .collect()
+}
+
+/// Where nine of ten costs lie, at the level that `os-default` had in this
+/// search: what it has at another hour no search of minutes can know.
+fn cost_interval(belief: &Belief, arm: usize, widening: f64) -> (f64, f64) {
+    if arm == DEFAULT {
+        return interval(&belief.law(arm), TAIL, widening);
+    }
+    let (low, high) = interval(&belief.difference(arm, DEFAULT), TAIL, widening);
+    let level = belief.arm(DEFAULT).mean;
+    (level + low, level + high)
 }
 
 /// What an arm's own runs say.

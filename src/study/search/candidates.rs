@@ -1,6 +1,8 @@
 //! What a search could run: `os-default`, then the shapes of every number of
 //! threads.
 
+use std::collections::BTreeSet;
+
 use super::{Candidate, Plan, SearchError};
 use crate::placement::Placement;
 use crate::placement::space::{Occupancy, Space};
@@ -75,4 +77,22 @@ pub(super) fn of_occupancy(
         occupancy,
         threads,
     })
+}
+
+/// The most compact and the most spread shape, of the number of threads that
+/// has most shapes. A model learns a slope from what it ran; what lies at the
+/// end of it may be a basin of its own.
+pub(super) fn extremes(all: &[Candidate]) -> Vec<usize> {
+    let of = |threads: usize| {
+        let shapes = (1..all.len()).filter(move |&arm| all[arm].threads == threads);
+        shapes.collect::<Vec<usize>>()
+    };
+    let numbers: BTreeSet<usize> = all.iter().map(|arm| arm.threads).collect();
+    let most = numbers.into_iter().map(of).max_by_key(Vec::len);
+    // Shapes come with the fewest units first.
+    let shapes = most.unwrap_or_default();
+    let ends = [shapes.first(), shapes.last()];
+    let mut ends: Vec<usize> = ends.into_iter().flatten().copied().collect();
+    ends.dedup();
+    ends
 }

@@ -3,7 +3,7 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::stats::surrogate::{Belief, Loss, below, sd_of, shortfall};
+use crate::stats::surrogate::{Arms, Belief, Loss, below, sd_of, shortfall};
 
 /// `os-default`'s number among the arms.
 pub(super) const DEFAULT: usize = 0;
@@ -152,6 +152,21 @@ pub(super) fn unseen(
     let never_ran = |arm: &usize| is_blind && runs[*arm] == 0 && *arm != DEFAULT;
     let arms = open.iter().copied().filter(never_ran).collect();
     with_default(arms, &|arm| standing.promise[arm])
+}
+
+/// The arm that never ran and is farthest in its features from all that did.
+pub(super) fn strangest(arms: &Arms, runs: &[usize], open: &[usize]) -> Option<usize> {
+    let distance = |a: usize, b: usize| {
+        let pairs = arms.features[a].iter().zip(&arms.features[b]);
+        let squares = pairs.map(|(x, y)| (x - y).powi(2));
+        squares.sum::<f64>()
+    };
+    let nearest = |arm: usize| {
+        let ran = (0..runs.len()).filter(|&other| runs[other] > 0);
+        ran.map(|other| distance(arm, other)).fold(f64::INFINITY, f64::min)
+    };
+    let never_ran = open.iter().copied().filter(|&arm| runs[arm] == 0);
+    never_ran.max_by(|&a, &b| nearest(a).total_cmp(&nearest(b)))
 }
 
 /// Does it matter where the program runs, as far as is known?

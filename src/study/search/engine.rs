@@ -6,10 +6,10 @@
 
 use std::time::Duration;
 
-use super::candidates::candidates;
+use super::candidates::{candidates, extremes};
 use super::choice::{
     DEFAULT, Matters, Rule, Standing, beats_default, matters, next_block, next_survey, standing,
-    unseen,
+    strangest, unseen,
 };
 use super::confirm::Pairs;
 use super::features::{View, no_arms, usual_mean};
@@ -34,6 +34,11 @@ pub(super) const ERROR: f64 = 0.05;
 const FOR_CONFIRMATION: f64 = 0.35;
 /// Blocks that tell whether placement matters at all, at most.
 const MOST_SURVEYS: usize = 8;
+/// The indifference zone follows the noise: it is at least so many standard
+/// deviations of a run of bound threads, but never more than a share because
+/// of that. What is smaller takes dozens of runs of each arm to see.
+const ZONE_OF_NOISE: f64 = 0.5;
+const MOST_ZONE_OF_NOISE: f64 = 0.03;
 /// Standard normal deviate of a 90 % interval, and what that leaves on either
 /// side.
 pub(super) const NINETY: f64 = 1.645;
@@ -73,6 +78,8 @@ pub(super) struct Engine<'a> {
     pub(super) progress: Vec<ProgressPoint>,
     pub(super) pairs: Option<Pairs>,
     pub(super) is_settled: bool,
+    /// Was the shape run that is least like those before it?
+    has_tried_strangest: bool,
     /// Moves that did not earn the lead.
     pub(super) dropped: Vec<usize>,
     /// How many placements there are.
@@ -155,6 +162,7 @@ impl<'a> Engine<'a> {
             progress: Vec::new(),
             pairs: None,
             is_settled: false,
+            has_tried_strangest: false,
             dropped: Vec::new(),
             counts: counts(plan, space),
         }
@@ -215,7 +223,9 @@ impl<'a> Engine<'a> {
     fn profile(&mut self) -> Result<(), Halt> {
         let count = PROFILING.min(self.arms.len());
         let open = |arm: usize| self.invalid[arm].is_none();
-        let chosen = informative(self.model.arms(), DEFAULT, count, &open);
+        let mut first = vec![DEFAULT];
+        first.extend(extremes(&self.arms));
+        let chosen = informative(self.model.arms(), &first, count, &open);
         let limit = self.plan.max_runs.unwrap_or(usize::MAX);
         let chosen: Vec<usize> = chosen.into_iter().take(limit).collect();
         self.block(SearchStep::Profiling, &chosen)?;
@@ -224,9 +234,10 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Runs blocks until hardly any arm can beat the leader.
-    /// Where that is `os-default`, some more tell whether placement matters at
-    /// all.
+    /// Runs blocks until hardly any arm can beat the leader, and once the shape
+    /// that is least like those that ran: what the model knows least of.
+    /// Where the leader is `os-default`, some more tell whether placement
+    /// matters at all.
     fn settle(&mut self) -> Result<(), Halt> {
         let mut surveys = 0;
         loop {
@@ -244,6 +255,13 @@ impl<'a> Engine<'a> {
             let unseen = unseen(belief, standing, &runs, &self.open(), &self.rule());
             let block = match (standing.is_settled, is_tried) {
                 (true, _) if unseen.len() > 1 => unseen,
+                (true, true) if !self.has_tried_strangest => {
+                    self.has_tried_strangest = true;
+                    match strangest(self.model.arms(), &runs, &self.open()) {
+                        Some(arm) => vec![DEFAULT, arm],
+                        None => continue,
+                    }
+                }
                 (true, true) if is_open_whether() => {
                     surveys += 1;
                     next_survey(belief, &self.open())
@@ -288,9 +306,10 @@ impl<'a> Engine<'a> {
 
     /// Works out what the runs say.
     pub(super) fn think(&mut self) {
-        let belief = self.model.learn(&self.readings);
-        self.standing = Some(standing(&belief, &self.open(), &self.rule()));
-        self.belief = Some(belief);
+        self.belief = Some(self.model.learn(&self.readings));
+        let rule = self.rule();
+        let belief = self.belief.as_ref();
+        self.standing = belief.map(|belief| standing(belief, &self.open(), &rule));
     }
 
     /// Does the arm beat `os-default` by more than the indifference zone rather
@@ -311,11 +330,18 @@ impl<'a> Engine<'a> {
 
     pub(super) fn rule(&self) -> Rule {
         Rule {
-            zone: self.plan.within.ln_1p(),
+            zone: self.zone(),
             error: ERROR,
             widening: self.widening(),
             seed: self.plan.seed,
         }
+    }
+
+    /// Indifference zone in ln(cost): `within`, or more where runs vary much.
+    pub(super) fn zone(&self) -> f64 {
+        let noise = self.belief.as_ref().map_or(0.0, Belief::typical_noise_sd);
+        let follows = (ZONE_OF_NOISE * noise).min(MOST_ZONE_OF_NOISE.ln_1p());
+        self.plan.within.ln_1p().max(follows)
     }
 
     /// Factor for variances: more than 1 where first runs of arms missed what

@@ -7,6 +7,7 @@
 //! between caches and packages. How much each matters to a program is learnt
 //! from its runs; no hardware counter is read.
 
+use super::choice::DEFAULT;
 use crate::placement::Placement;
 use crate::stats::surrogate::Arms;
 use crate::topology::{CpuSet, Topology};
@@ -166,6 +167,8 @@ pub(super) fn no_arms() -> Arms {
         relative_sd: FEATURES.iter().map(|f| f.relative_sd).collect(),
         absolute_sd: FEATURES.iter().map(|f| f.absolute_sd).collect(),
         mean: Vec::new(),
+        // `os-default`: the scheduler puts it elsewhere every time.
+        loose: vec![DEFAULT],
     }
 }
 
