@@ -132,8 +132,7 @@ impl Belief {
     /// Standard deviation with which a single run of an arm is foretold.
     #[must_use]
     pub fn run_sd(&self, arm: usize) -> f64 {
-        let is_loose = self.arms.loose.contains(&arm);
-        let noise = self.scale(|part| part.scales.noise_variance(is_loose));
+        let noise = self.noise_sd_of(arm);
         let block = self.block_sd();
         let own = self.arm(arm).sd;
         (own * own + noise * noise + block * block).sqrt()
@@ -164,13 +163,20 @@ impl Belief {
             .collect()
     }
 
-    /// Standard deviation of y from run to run.
+    /// Standard deviation of y from run to run, but for loose arms.
     #[must_use]
     pub fn noise_sd(&self) -> f64 {
         self.scale(|part| part.scales.noise.powi(2))
     }
 
-    /// The same, as a geometric mean over what it may be: a small chance of
+    /// The same of one arm, which may be a loose one.
+    #[must_use]
+    pub fn noise_sd_of(&self, arm: usize) -> f64 {
+        let is_loose = self.arms.loose.contains(&arm);
+        self.scale(|part| part.scales.noise_variance(is_loose))
+    }
+
+    /// The same of bound arms, as a geometric mean over what it may be: a small chance of
     /// much noise does not count for much.
     #[must_use]
     pub fn typical_noise_sd(&self) -> f64 {

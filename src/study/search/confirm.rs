@@ -70,37 +70,52 @@ impl Pairs {
             Some((low, high)) if low > -zone && high < zone => "same",
             Some((_, high)) if high < 0.0 => "faster",
             Some((low, _)) if low > 0.0 => "slower",
+            Some((_, high)) if high < zone => "not_slower",
+            Some((low, _)) if low > -zone => "not_faster",
             _ => "undecided",
         }
     }
 
-    pub(super) fn record(&self, name: &str, zone: f64, within: f64) -> ConfirmationRecord {
-        let verdict = self.verdict(zone);
-        let interval = self.interval();
+    fn sentence(&self, name: &str, zone: f64) -> String {
         let pairs = self.differences.len();
         let share = |y: f64| percent(y.exp_m1().abs());
-        let sentence = match (verdict, interval) {
-            ("faster", Some((low, high))) => format!(
+        let Some((low, high)) = self.interval() else {
+            return format!("Undecided: {pairs} fresh pairs are too few for an interval.");
+        };
+        let (from, to) = (100.0 * low.exp_m1(), 100.0 * high.exp_m1());
+        let within = percent(zone.exp_m1());
+        match self.verdict(zone) {
+            "faster" => format!(
                 "{name} is faster than os-default by {} to {} ({pairs} fresh pairs).",
                 share(high),
                 share(low)
             ),
-            ("slower", Some((low, high))) => format!(
+            "slower" => format!(
                 "{name} is slower than os-default by {} to {} ({pairs} fresh pairs).",
                 share(low),
                 share(high)
             ),
-            ("same", Some(_)) => format!(
-                "{name} and os-default are the same within {} ({pairs} fresh pairs).",
-                percent(within)
+            "same" => format!(
+                "{name} and os-default are the same within {within} ({pairs} fresh pairs)."
             ),
-            (_, Some((low, high))) => format!(
-                "Undecided after {pairs} fresh pairs: {name} costs {:+.1} to {:+.1} % of os-default.",
-                100.0 * low.exp_m1(),
-                100.0 * high.exp_m1()
+            "not_slower" => format!(
+                "{name} is not slower than os-default by {within}: it costs {from:+.1} to \
+                 {to:+.1} % more ({pairs} fresh pairs)."
             ),
-            (_, None) => format!("Undecided: {pairs} fresh pairs are too few for an interval."),
-        };
+            "not_faster" => format!(
+                "{name} is not faster than os-default by {within}: it costs {from:+.1} to \
+                 {to:+.1} % more ({pairs} fresh pairs)."
+            ),
+            _ => format!(
+                "Undecided after {pairs} fresh pairs: {name} costs {from:+.1} to {to:+.1} % \
+                 more than os-default."
+            ),
+        }
+    }
+
+    pub(super) fn record(&self, name: &str, zone: f64) -> ConfirmationRecord {
+        let interval = self.interval();
+        let pairs = self.differences.len();
         ConfirmationRecord {
             arm: name.to_owned(),
             pairs,
@@ -109,8 +124,8 @@ impl Pairs {
             low: interval.map(|(low, _)| low.exp()),
             high: interval.map(|(_, high)| high.exp()),
             confidence: 1.0 - ALPHA,
-            verdict: verdict.to_owned(),
-            sentence,
+            verdict: self.verdict(zone).to_owned(),
+            sentence: self.sentence(name, zone),
         }
     }
 }
@@ -123,15 +138,18 @@ impl Engine<'_> {
         if leader == DEFAULT || most == 0 || self.runs_of_arms()[leader] == 0 {
             return Ok(());
         }
-        let noise = self.belief.as_ref().map_or(0.0, |belief| belief.noise_sd());
-        let scale = std::f64::consts::SQRT_2 * noise.max(LEAST_NOISE);
+        let noise = |arm: usize| {
+            let noise = self.belief.as_ref().map(|belief| belief.noise_sd_of(arm));
+            noise.unwrap_or(0.0).max(LEAST_NOISE)
+        };
+        let scale = noise(DEFAULT).hypot(noise(leader));
         self.pairs = Some(Pairs {
             arm: leader,
             sequence: Sequence::new(ALPHA, scale, most.min(12)),
             open: None,
             differences: Vec::new(),
         });
-        let zone = self.plan.within.ln_1p();
+        let zone = self.zone();
         for _ in 0..most {
             if self.pairs.as_ref().is_some_and(|p| p.is_answered(zone)) {
                 break;

@@ -55,7 +55,14 @@ pub(super) const FEATURES: [Feature; 13] = [
         absolute_sd: 0.4,
     },
     feature("threads_squared", "gains that end with more threads", 1.0),
-    feature("free", "left to the scheduler, with CPUs to spare", 0.5),
+    // Where the scheduler puts threads is a guess: what that costs is learnt
+    // from the runs of `os-default` alone.
+    Feature {
+        name: "free",
+        meaning: "left to the scheduler, with CPUs to spare",
+        relative_sd: 0.5,
+        absolute_sd: 0.3,
+    },
 ];
 /// Crowds are counted in powers of this many threads, so that features lie
 /// about between 0 and 1.

@@ -21,18 +21,18 @@ pub(super) struct Outcome {
 
 impl Outcome {
     pub(super) fn of(engine: &Engine<'_>, stopped: Option<Stopped>) -> Self {
-        let zone = engine.plan.within.ln_1p();
+        let zone = engine.zone();
         let leader = engine.standing.as_ref().map(|standing| standing.leader);
         let leader = leader.filter(|&arm| engine.invalid[arm].is_none());
         let confirmation = engine.pairs.as_ref().map(|pairs| {
             let name = &engine.arms[pairs.arm].name;
-            pairs.record(name, zone, engine.plan.within)
+            pairs.record(name, zone)
         });
         let verdict = confirmation.as_ref().map(|c| c.verdict.as_str());
         let is_named = engine.is_settled || verdict == Some("faster");
         let best = leader.filter(|_| is_named).map(|leader| match verdict {
             // Fresh runs have the last word.
-            Some("slower" | "same") => DEFAULT,
+            Some("slower" | "same" | "not_faster") => DEFAULT,
             Some("undecided") if !engine.still_beats_default(leader) => DEFAULT,
             _ => leader,
         });
@@ -47,7 +47,9 @@ impl Outcome {
     pub(super) fn verdict(&self, engine: &Engine<'_>) -> SearchVerdict {
         let (kind, sentence, advice) = match (self.best, &self.confirmation) {
             (Some(DEFAULT), _) => self.default_is_best(engine),
-            (Some(best), Some(confirmation)) if confirmation.verdict == "faster" => {
+            (Some(best), Some(confirmation))
+                if matches!(confirmation.verdict.as_str(), "faster" | "not_slower") =>
+            {
                 self.confirmed(engine, best, confirmation)
             }
             (Some(best), _) => self.unconfirmed(engine, best),
@@ -62,7 +64,7 @@ impl Outcome {
     }
 
     fn default_is_best(&self, engine: &Engine<'_>) -> (SearchAnswer, String, String) {
-        let within = percent(engine.plan.within);
+        let within = percent(engine.zone().exp_m1());
         let advice = "Leave it alone.".to_owned();
         let fresh = match &self.confirmation {
             Some(confirmation) => format!(" {}", confirmation.sentence),
@@ -103,12 +105,9 @@ impl Outcome {
         confirmation: &ConfirmationRecord,
     ) -> (SearchAnswer, String, String) {
         let name = &engine.arms[best].name;
-        let within = percent(engine.plan.within);
+        let within = percent(engine.zone().exp_m1());
         if engine.is_settled {
-            let sentence = format!(
-                "{} No other shape is expected to beat it by {within}.",
-                confirmation.sentence
-            );
+            let sentence = format!("{} {}", confirmation.sentence, tried(engine));
             return (SearchAnswer::Best, sentence, format!("Use {name}."));
         }
         let sentence = format!(
@@ -157,8 +156,8 @@ impl Outcome {
                  more than {} with a probability of {} ({} wanted).",
                 engine.arms[*leader].name,
                 percent(standing.loss.expected.exp_m1()),
-                percent(engine.plan.within),
-                percent(RARE * engine.plan.within),
+                percent(engine.zone().exp_m1()),
+                percent(RARE * engine.zone().exp_m1()),
                 share(standing.loss.exceeds[1]),
                 share(ERROR)
             ),
@@ -173,6 +172,25 @@ impl Outcome {
         let advice = format!("What is missing: {}, or a wider --within.", more(engine));
         (SearchAnswer::Undecided, format!("{why}{open}"), advice)
     }
+}
+
+/// What ran, and what is expected of the rest: a model of what ran cannot know
+/// a shape that is unlike its neighbours.
+fn tried(engine: &Engine<'_>) -> String {
+    let runs = engine.runs_of_arms();
+    let is_shape = |arm: &usize| *arm != DEFAULT && engine.refined_from[*arm].is_none();
+    let shapes: Vec<usize> = (0..engine.arms.len()).filter(is_shape).collect();
+    let ran = shapes.iter().filter(|&&arm| runs[arm] > 0).count();
+    let left = shapes.len() - ran;
+    let within = percent(engine.zone().exp_m1());
+    if left == 0 {
+        return format!("All {ran} shapes ran; none is expected to beat it by {within}.");
+    }
+    format!(
+        "{ran} of {} shapes ran, the most compact and the most spread among them; of the other \
+         {left} the model expects none to beat it by {within}.",
+        shapes.len()
+    )
 }
 
 /// What gives a search more to work with.
