@@ -59,6 +59,11 @@ pub struct SearchRecord {
     pub least: Option<LeastRecord>,
     /// What it comes to.
     pub verdict: SearchVerdict,
+    /// Indifference zone that was used: `plan.within`, or half the standard
+    /// deviation of a run where that is more, but not above 3 % for that; 0 in
+    /// records of versions that had none.
+    #[serde(default)]
+    pub zone: f64,
     /// On a simulated machine: true cost of `best` over the true best, minus
     /// 1; `null` elsewhere and without a best arm.
     pub true_regret: Option<f64>,
@@ -90,6 +95,8 @@ pub struct SearchPlanRecord {
     /// Is the number of threads set by the environment of each run?
     pub sets_threads: bool,
     /// Indifference zone: a placement that is better by less is not missed.
+    /// Where runs vary much the zone follows their noise, see
+    /// [`SearchRecord::zone`].
     pub within: f64,
     /// How much worse the least resource may be.
     pub least_within: f64,
@@ -186,6 +193,22 @@ pub enum SearchStep {
     Refinement,
     /// Best against `os-default`, after the choice was made.
     Confirmation,
+    /// The least resource against the best, after that.
+    Least,
+}
+
+impl SearchStep {
+    /// Is it for finding the best arm?
+    #[must_use]
+    pub const fn is_search(self) -> bool {
+        matches!(self, Self::Profiling | Self::Search | Self::Refinement)
+    }
+
+    /// Is it a fresh comparison after the choice?
+    #[must_use]
+    pub const fn is_confirmation(self) -> bool {
+        matches!(self, Self::Confirmation | Self::Least)
+    }
 }
 
 /// What is expected of an arm.
@@ -196,7 +219,9 @@ pub struct PredictedArm {
     /// Expected cost in the metric's unit (of rates: the inverse); by the model
     /// with all runs, the arm's own included.
     pub predicted: f64,
-    /// Lower end of the 90 % interval.
+    /// Lower end of the 90 % interval of the cost over that of `os-default`,
+    /// times the expected cost of `os-default`: how its level wanders over hours
+    /// is not in it. Of `os-default` itself the interval of its cost.
     pub low: f64,
     /// Upper end.
     pub high: f64,
@@ -306,7 +331,8 @@ pub struct ConfirmationRecord {
     pub high: Option<f64>,
     /// Confidence of the interval, whenever one looks.
     pub confidence: f64,
-    /// `faster`, `slower`, `same` or `undecided`.
+    /// `faster`, `slower`, `same`, `not_slower` or `not_faster` (by more than the
+    /// indifference zone) or `undecided`.
     pub verdict: String,
     /// In words, with the interval.
     pub sentence: String,
@@ -325,6 +351,14 @@ pub struct LeastRecord {
     pub high: f64,
     /// Was it run, or only predicted?
     pub measured: bool,
+    /// Fresh pairs of it, or of a smaller one that they did not confirm, and
+    /// the best arm.
+    #[serde(default)]
+    pub pairs: usize,
+    /// Do those pairs say that it is within the limit? With an error of 5 %;
+    /// the interval is then theirs.
+    #[serde(default)]
+    pub confirmed: bool,
     /// In words: "4 cores of one LLC: 98 % of the best".
     pub sentence: String,
 }
@@ -369,7 +403,8 @@ pub struct TruthRecord {
     /// Median error of the predictions of arms that were never run, as a
     /// share; `null` where all were run.
     pub prediction_error: Option<f64>,
-    /// Share of all true costs inside their 90 % intervals.
+    /// Share of true costs, over that of `os-default`, inside their 90 %
+    /// intervals.
     pub coverage: f64,
 }
 

@@ -255,6 +255,7 @@ pub(crate) fn search(arms: usize, is_simulated: bool) -> SearchRecord {
         progress: progress(arms, is_simulated),
         model: Some(model()),
         runs_used: 23,
+        zone: 0.01,
         confirmation: Some(confirmation(&best)),
         least: Some(LeastRecord {
             arm: best.clone(),
@@ -262,6 +263,8 @@ pub(crate) fn search(arms: usize, is_simulated: bool) -> SearchRecord {
             low: 0.96,
             high: 0.995,
             measured: true,
+            pairs: 12,
+            confirmed: true,
             sentence: "64 cores of one package: 98 % of the best.".to_owned(),
         }),
         verdict,

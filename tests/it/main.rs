@@ -43,6 +43,7 @@ mod rivals;
 mod rivals_tests;
 mod rules;
 mod search;
+mod search_worlds;
 mod serve;
 mod sessions;
 mod simulated;

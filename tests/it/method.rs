@@ -2,9 +2,13 @@
 //! the code path of real ones. Numbers of replays are small here, seeds fixed
 //! and limits wide enough for chance; `benches/method.rs` has the full table.
 
+use pinwise::machine::sim::world::{self, World, WorldNoise};
+use pinwise::record::{SearchAnswer, SearchRecord};
+use pinwise::stats::describe::quantile;
 use pinwise::stats::judge::Judge;
 
 use crate::replay::{Cell, Tally, independent, recorded, replay};
+use crate::search_worlds;
 
 /// Runs a cell on both processors.
 fn measure(cell: &Cell, replays: usize) -> Tally {
@@ -244,4 +248,103 @@ fn what_depends_on_load_is_not_recommended() {
     };
     let tally = measure(&steady, 100);
     at_least(0.9, &tally, tally.recommended);
+}
+
+/// Searches of several seeds, half of them on another thread.
+fn searches(
+    seeds: std::ops::Range<u64>,
+    world: &(dyn Fn(u64) -> (usize, String) + Sync),
+) -> Vec<SearchRecord> {
+    let of = |seeds: Vec<u64>| -> Vec<SearchRecord> {
+        let made = seeds.into_iter().map(|seed| {
+            let (threads, text) = world(seed);
+            search_worlds::search(threads, &text, seed)
+        });
+        made.collect()
+    };
+    let (even, odd) = seeds.partition(|seed| seed % 2 == 0);
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| of(odd));
+        let mut all = of(even);
+        all.extend(other.join().expect("the other half"));
+        all
+    })
+}
+
+fn median_runs(records: &[SearchRecord]) -> f64 {
+    let runs: Vec<f64> = records.iter().map(|r| r.runs_used as f64).collect();
+    quantile(&runs, 0.5)
+}
+
+#[test]
+fn a_second_basin_at_the_far_end_is_found() {
+    let found = searches(0..8, &search_worlds::two_basins);
+    for record in &found {
+        let regret = search_worlds::regret(record);
+        assert!(regret <= 0.01, "{regret}: {}", record.verdict.sentence);
+        assert!(
+            !record.verdict.sentence.contains("No other shape"),
+            "{}",
+            record.verdict.sentence
+        );
+    }
+}
+
+/// Runs of `os-default` vary by up to a half where the scheduler is blind.
+#[test]
+fn a_search_decides_where_the_scheduler_is_erratic() {
+    let found = searches(3..13, &search_worlds::varied_demands);
+    let is_open = |r: &&SearchRecord| r.verdict.kind == SearchAnswer::Undecided;
+    let open = found.iter().filter(is_open).count();
+    assert!(open <= 2, "{open} of {} undecided", found.len());
+    let runs = median_runs(&found);
+    assert!(runs <= 60.0, "{runs}");
+    let regrets: Vec<f64> = found.iter().map(search_worlds::regret).collect();
+    assert!(quantile(&regrets, 0.5) <= 0.03, "{regrets:?}");
+    for record in found.iter().filter(|r| r.least.is_some()) {
+        let least = record.least.as_ref().expect("just seen");
+        let is_best = record.best.as_ref() == Some(&least.arm);
+        assert!(is_best || least.confirmed && least.pairs > 0, "{least:?}");
+    }
+    let smaller: Vec<bool> = found.iter().filter_map(search_worlds::least).collect();
+    let wrong = smaller.iter().filter(|is_false| **is_false).count();
+    assert!(wrong <= 1, "{wrong} of {}", smaller.len());
+}
+
+#[test]
+fn where_nothing_matters_a_search_says_so_within_30_runs() {
+    let flat = |seed| {
+        let text = world::describe_on(World::Flat, seed, search_worlds::SERVER, 24);
+        (24, text)
+    };
+    let found = searches(1..7, &flat);
+    let runs = median_runs(&found);
+    assert!(runs <= 30.0, "{runs}");
+    let is_said = |r: &&SearchRecord| r.verdict.kind == SearchAnswer::DoesNotMatter;
+    assert!(found.iter().filter(is_said).count() >= 4);
+    assert!(found.iter().all(|r| r.verdict.kind != SearchAnswer::Best));
+}
+
+#[test]
+fn intervals_of_predictions_hold_on_recorded_noise() {
+    for series in [
+        "aa_bg",
+        "aa_cpu1",
+        "aa_cpu2",
+        "aa_mem1",
+        "light_cpu",
+        "medium_mem",
+    ] {
+        let noise = WorldNoise::Series(format!("{series}.csv.xz").into());
+        let fits = |seed| {
+            let text = world::describe_on(World::Fits, seed, "package:2 l3:2 core:4 pu:2", 8);
+            (8, world::with_noise(&text, &noise))
+        };
+        let found = searches(1..9, &fits);
+        let truths = found.iter().filter_map(|record| record.truth.as_ref());
+        let coverage: Vec<f64> = truths.map(|truth| truth.coverage).collect();
+        let mean = coverage.iter().sum::<f64>() / coverage.len() as f64;
+        // Eight searches: chance takes up to a tenth.
+        assert!(mean >= 0.75, "{series}: {coverage:?}");
+    }
 }

@@ -40,5 +40,6 @@ const fn step(step: SearchStep) -> &'static str {
         SearchStep::Search => "search",
         SearchStep::Refinement => "refinement",
         SearchStep::Confirmation => "confirmation",
+        SearchStep::Least => "least",
     }
 }

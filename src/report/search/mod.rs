@@ -251,10 +251,10 @@ fn confirmed(record: &SearchRecord) -> Option<String> {
 
 fn least(record: &SearchRecord) -> Option<String> {
     let least = record.least.as_ref()?;
-    let known = if least.measured {
-        "measured"
-    } else {
-        "predicted"
+    let known = match (least.confirmed, least.measured) {
+        (true, _) => format!("{} fresh pairs", least.pairs),
+        (false, true) => "measured, not confirmed".to_owned(),
+        (false, false) => "predicted, not confirmed".to_owned(),
     };
     // Nothing smaller will do: the best arm itself is measured and named above.
     if record.best.as_deref() == Some(&least.arm) {

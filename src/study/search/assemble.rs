@@ -1,17 +1,17 @@
 //! Puts the record of a search together, while it runs and at its end.
 
 use super::choice::DEFAULT;
-use super::engine::{ERROR, Engine, TAIL};
+use super::engine::{ERROR, Engine, HEAVY_TAILS, TAIL};
 use super::features::FEATURES;
 use super::{truth, words};
 use crate::machine::Output;
 use crate::placement::Placement;
 use crate::record::{
-    Estimate, FeatureRecord, LeastRecord, PredictedArm, SEARCH_SCHEMA, SearchAnswer, SearchArm,
+    Estimate, FeatureRecord, PredictedArm, SEARCH_SCHEMA, SearchAnswer, SearchArm,
     SearchModelRecord, SearchPlanRecord, SearchRecord, SearchVerdict, Stopped,
 };
 use crate::stats::describe::{median_interval, quantile};
-use crate::stats::surrogate::{Belief, below, interval, mean_of};
+use crate::stats::surrogate::{Belief, interval};
 use crate::study::compare::{host_record, metric_record, workload_record};
 use crate::workload::SuccessRule;
 
@@ -46,8 +46,9 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
         progress: progress(engine, &costs),
         model: engine.belief.as_ref().map(|belief| model(engine, belief)),
         runs_used: engine.runs_used(),
+        zone: engine.zone().exp_m1(),
         confirmation: outcome.confirmation.clone(),
-        least: best.and_then(|best| least(engine, best)),
+        least: best.and_then(|best| engine.least(best)),
         verdict: match stopped {
             Some(_) => outcome.verdict(engine),
             None => SearchVerdict {
@@ -120,7 +121,7 @@ fn predictions(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<PredictedArm> 
     let Some((belief, standing)) = engine.belief.as_ref().zip(engine.standing.as_ref()) else {
         return Vec::new();
     };
-    let widening = engine.widening();
+    let widening = HEAVY_TAILS * engine.widening();
     let default = belief.arm(DEFAULT).mean;
     // Arms that were added after the last thought are not in it.
     (0..belief.arms())
@@ -216,47 +217,4 @@ fn judgement(explained: f64, own: f64) -> &'static str {
     } else {
         "useless"
     }
-}
-
-/// The least CPUs, then cores, caches, nodes and packages, that are nearly as
-/// good as the best: with nine parts of probability in ten.
-fn least(engine: &Engine<'_>, best: usize) -> Option<LeastRecord> {
-    const SURE: f64 = 0.9;
-    let belief = engine.belief.as_ref()?;
-    let zone = engine.plan.least_within.ln_1p();
-    let is_enough = |arm: usize| {
-        let differences = belief.difference(arm, best);
-        arm == best || below(&differences, zone, engine.widening()) >= SURE
-    };
-    let size = |arm: usize| {
-        let used = &engine.arms[arm].place.used;
-        (
-            used.cpus,
-            used.cores,
-            used.llcs,
-            used.numa_nodes,
-            used.packages,
-        )
-    };
-    let open = engine.open();
-    let known = open.into_iter().filter(|&arm| arm < belief.arms());
-    let arm = known
-        .filter(|&arm| is_enough(arm))
-        .min_by_key(|&arm| (size(arm), usize::from(arm != best)))?;
-    let differences = belief.difference(arm, best);
-    let mean = mean_of(&differences);
-    let (low, high) = match arm == best {
-        true => (0.0, 0.0),
-        false => interval(&differences, TAIL, engine.widening()),
-    };
-    let is_measured = engine.runs_of_arms()[arm] > 0;
-    let of_best = (-mean).exp();
-    Some(LeastRecord {
-        arm: engine.arms[arm].name.clone(),
-        of_best,
-        low: (-high).exp(),
-        high: (-low).exp(),
-        measured: is_measured,
-        sentence: words::least(engine, arm, best, of_best, is_measured),
-    })
 }

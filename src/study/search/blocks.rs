@@ -29,7 +29,7 @@ impl Engine<'_> {
             let moment = Moment {
                 phase: match step {
                     SearchStep::Warmup => Phase::Warmup,
-                    SearchStep::Confirmation => Phase::Confirmation,
+                    SearchStep::Confirmation | SearchStep::Least => Phase::Confirmation,
                     _ => Phase::Screening,
                 },
                 block: self.blocks,
@@ -90,9 +90,14 @@ impl Engine<'_> {
             SearchStep::Warmup => {}
             SearchStep::Confirmation => {
                 if let Some(pairs) = &mut self.pairs {
-                    pairs.take(arm, block, y);
+                    pairs.take(arm == DEFAULT, block, y);
                 }
                 self.fresh.push(Reading { arm, block, y });
+            }
+            SearchStep::Least => {
+                if let Some(proposal) = &mut self.proposal {
+                    proposal.take(arm, block, y);
+                }
             }
             SearchStep::Profiling | SearchStep::Search | SearchStep::Refinement => {
                 let is_first = self.readings.iter().all(|reading| reading.arm != arm);
@@ -143,5 +148,6 @@ const fn step_name(step: SearchStep) -> &'static str {
         SearchStep::Search => "search",
         SearchStep::Refinement => "refinement",
         SearchStep::Confirmation => "confirmation",
+        SearchStep::Least => "least",
     }
 }

@@ -163,7 +163,8 @@ pub(super) fn strangest(arms: &Arms, runs: &[usize], open: &[usize]) -> Option<u
     };
     let nearest = |arm: usize| {
         let ran = (0..runs.len()).filter(|&other| runs[other] > 0);
-        ran.map(|other| distance(arm, other)).fold(f64::INFINITY, f64::min)
+        ran.map(|other| distance(arm, other))
+            .fold(f64::INFINITY, f64::min)
     };
     let never_ran = open.iter().copied().filter(|&arm| runs[arm] == 0);
     never_ran.max_by(|&a, &b| nearest(a).total_cmp(&nearest(b)))

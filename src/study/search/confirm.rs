@@ -15,42 +15,59 @@ const LEAST_NOISE: f64 = 0.002;
 /// this share of it.
 const ENOUGH: f64 = 0.5;
 
-/// Pairs of the confirmation.
+/// The planned number of pairs where the interval is tightest, at most.
+const TIGHTEST: usize = 12;
+
+/// Pairs of an arm and a baseline.
 #[derive(Debug)]
 pub(super) struct Pairs {
-    /// The arm against `os-default`.
+    /// The arm against the baseline.
     pub(super) arm: usize,
     sequence: Sequence,
     /// Block, and what is known of its two runs.
     open: Option<(usize, Option<f64>, Option<f64>)>,
-    /// y of the arm minus that of `os-default`.
+    /// y of the arm minus that of the baseline.
     differences: Vec<f64>,
 }
 
 impl Pairs {
-    pub(super) fn take(&mut self, arm: usize, block: usize, y: f64) {
+    /// `noise`: standard deviation of a difference; `most`: pairs at most.
+    pub(super) fn new(arm: usize, alpha: f64, noise: f64, most: usize) -> Self {
+        Self {
+            arm,
+            sequence: Sequence::new(alpha, noise, most.min(TIGHTEST)),
+            open: None,
+            differences: Vec::new(),
+        }
+    }
+
+    pub(super) const fn count(&self) -> usize {
+        self.differences.len()
+    }
+
+    pub(super) fn take(&mut self, is_baseline: bool, block: usize, y: f64) {
         let mut open = match self.open {
             Some(open) if open.0 == block => open,
             _ => (block, None, None),
         };
-        if arm == DEFAULT {
+        if is_baseline {
             open.1 = Some(y);
         } else {
             open.2 = Some(y);
         }
         self.open = Some(open);
-        if let (_, Some(default), Some(own)) = open {
-            self.differences.push(own - default);
+        if let (_, Some(baseline), Some(own)) = open {
+            self.differences.push(own - baseline);
             self.open = None;
         }
     }
 
     /// Typical difference: the middle of the interval's evidence.
-    fn estimate(&self) -> f64 {
+    pub(super) fn estimate(&self) -> f64 {
         crate::stats::describe::quantile(&self.differences, 0.5)
     }
 
-    fn interval(&self) -> Option<(f64, f64)> {
+    pub(super) fn interval(&self) -> Option<(f64, f64)> {
         self.sequence.interval(&self.differences)
     }
 
@@ -95,9 +112,9 @@ impl Pairs {
                 share(low),
                 share(high)
             ),
-            "same" => format!(
-                "{name} and os-default are the same within {within} ({pairs} fresh pairs)."
-            ),
+            "same" => {
+                format!("{name} and os-default are the same within {within} ({pairs} fresh pairs).")
+            }
             "not_slower" => format!(
                 "{name} is not slower than os-default by {within}: it costs {from:+.1} to \
                  {to:+.1} % more ({pairs} fresh pairs)."
@@ -131,6 +148,15 @@ impl Pairs {
 }
 
 impl Engine<'_> {
+    /// Standard deviation of the difference of a pair, as far as is known.
+    pub(super) fn pair_noise(&self, arm: usize, baseline: usize) -> f64 {
+        let noise = |arm: usize| {
+            let noise = self.belief.as_ref().map(|belief| belief.noise_sd_of(arm));
+            noise.unwrap_or(0.0).max(LEAST_NOISE)
+        };
+        noise(arm).hypot(noise(baseline))
+    }
+
     /// Pairs until the question is answered, or as many as are allowed.
     pub(super) fn confirm(&mut self) -> Result<(), Halt> {
         let leader = self.standing.as_ref().map_or(DEFAULT, |s| s.leader);
@@ -138,17 +164,8 @@ impl Engine<'_> {
         if leader == DEFAULT || most == 0 || self.runs_of_arms()[leader] == 0 {
             return Ok(());
         }
-        let noise = |arm: usize| {
-            let noise = self.belief.as_ref().map(|belief| belief.noise_sd_of(arm));
-            noise.unwrap_or(0.0).max(LEAST_NOISE)
-        };
-        let scale = noise(DEFAULT).hypot(noise(leader));
-        self.pairs = Some(Pairs {
-            arm: leader,
-            sequence: Sequence::new(ALPHA, scale, most.min(12)),
-            open: None,
-            differences: Vec::new(),
-        });
+        let noise = self.pair_noise(leader, DEFAULT);
+        self.pairs = Some(Pairs::new(leader, ALPHA, noise, most));
         let zone = self.zone();
         for _ in 0..most {
             if self.pairs.as_ref().is_some_and(|p| p.is_answered(zone)) {

@@ -17,6 +17,7 @@ mod choice;
 mod confirm;
 mod engine;
 mod features;
+mod least;
 mod past;
 pub mod predict;
 mod refine;

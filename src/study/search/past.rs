@@ -31,7 +31,7 @@ impl Past {
             .runs
             .iter()
             .cloned()
-            .partition(|run| run.step == SearchStep::Confirmation);
+            .partition(|run| run.step.is_confirmation());
         Self {
             search,
             confirmation,
@@ -94,7 +94,7 @@ impl Past {
     /// after has no meaning any more.
     fn made(&mut self, step: SearchStep, arm: usize) -> Option<RunRecord> {
         let queue = match step {
-            SearchStep::Confirmation => &mut self.confirmation,
+            step if step.is_confirmation() => &mut self.confirmation,
             _ => &mut self.search,
         };
         let next = queue.pop_front()?;

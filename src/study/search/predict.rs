@@ -1,10 +1,10 @@
 //! What a finished search says of placements that it never ran, here or on
 //! another machine.
 
-use super::engine::TAIL;
+use super::engine::{HEAVY_TAILS, TAIL};
 use super::features::{FEATURES, View, no_arms, usual_mean};
 use crate::placement::space::Space;
-use crate::record::{SearchRecord, SearchRun, SearchStep};
+use crate::record::{SearchRecord, SearchRun};
 use crate::stats::surrogate::{Belief, Reading, Surrogate, interval, mean_of};
 use crate::topology::{CpuSet, Topology};
 
@@ -85,7 +85,8 @@ pub fn predict(
         })
         .collect();
     let belief = model.learn(&readings);
-    let widening = record.model.as_ref().map_or(1.0, |model| model.inflation);
+    let inflation = record.model.as_ref().map_or(1.0, |model| model.inflation);
+    let widening = HEAVY_TAILS * inflation;
     Ok(arms
         .into_iter()
         .map(|arm| {
@@ -155,8 +156,7 @@ fn readings(record: &SearchRecord) -> Vec<Reading> {
             .arms
             .get(run.arm)
             .is_some_and(|arm| arm.invalid.is_none());
-        let is_outside = matches!(run.step, SearchStep::Warmup | SearchStep::Confirmation);
-        is_valid && !is_outside
+        is_valid && run.step.is_search()
     };
     let runs = record.runs.iter().filter(is_used);
     runs.filter_map(|run| {

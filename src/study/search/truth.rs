@@ -52,8 +52,12 @@ pub(super) fn record(
         .iter()
         .filter_map(|arm| Some((arm, arm.truth?)))
         .collect();
-    let is_inside = |(arm, truth): &&(&PredictedArm, f64)| (arm.low..=arm.high).contains(truth);
-    let inside = told.iter().filter(is_inside).count();
+    let default = predictions.first().filter(|arm| arm.arm == names[0]);
+    let level = default.map_or(1.0, |arm| arm.predicted) / costs[0]?;
+    let is_inside =
+        |(arm, truth): &&(&PredictedArm, f64)| (arm.low..=arm.high).contains(&(truth * level));
+    let others = || told.iter().filter(|(arm, _)| arm.arm != names[0]);
+    let inside = others().filter(is_inside).count();
     let never_run = told.iter().filter(|(arm, _)| arm.runs == 0);
     let errors = never_run.map(|(arm, truth)| (arm.predicted / truth - 1.0).abs());
     Some(TruthRecord {
@@ -61,7 +65,7 @@ pub(super) fn record(
         cost,
         default_ratio: costs[0]? / cost,
         prediction_error: median(errors.collect()),
-        coverage: inside as f64 / told.len().max(1) as f64,
+        coverage: inside as f64 / others().count().max(1) as f64,
     })
 }
 

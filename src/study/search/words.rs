@@ -33,7 +33,7 @@ impl Outcome {
         let best = leader.filter(|_| is_named).map(|leader| match verdict {
             // Fresh runs have the last word.
             Some("slower" | "same" | "not_faster") => DEFAULT,
-            Some("undecided") if !engine.still_beats_default(leader) => DEFAULT,
+            Some("undecided" | "not_slower") if !engine.still_beats_default(leader) => DEFAULT,
             _ => leader,
         });
         Self {
@@ -202,13 +202,37 @@ fn more(engine: &Engine<'_>) -> &'static str {
 }
 
 /// The least resource: "4 cores of one LLC: 98 % of the best".
-pub(super) fn least(
+pub(super) fn least(engine: &Engine<'_>, arm: usize, best: usize, of_best: f64) -> String {
+    let what = resource(engine, arm);
+    if arm == best {
+        return format!("{what}: nothing smaller is as good within the limit.");
+    }
+    let is_measured = engine.runs_of_arms()[arm] > 0;
+    let how = if is_measured { "" } else { ", as predicted" };
+    format!(
+        "{what} ({}): {:.0} % of the best{how}.",
+        engine.arms[arm].name,
+        100.0 * of_best
+    )
+}
+
+/// The best is the least, because pairs did not confirm a smaller arm.
+pub(super) fn unconfirmed_least(
     engine: &Engine<'_>,
-    arm: usize,
-    best: usize,
-    of_best: f64,
-    is_measured: bool,
+    (best, smaller): (usize, usize),
+    pairs: usize,
 ) -> String {
+    format!(
+        "{}: of anything smaller it is not confirmed that it is as good within {} \
+         ({}, {pairs} pairs).",
+        resource(engine, best),
+        percent(engine.plan.least_within),
+        engine.arms[smaller].name
+    )
+}
+
+/// "4 cores in one LLC".
+fn resource(engine: &Engine<'_>, arm: usize) -> String {
     let used = &engine.arms[arm].place.used;
     let of = |count: usize, noun: &str| match count {
         1 => format!("one {noun}"),
@@ -219,20 +243,11 @@ pub(super) fn least(
     } else {
         format!("{} of {}", of(used.cpus, "CPU"), of(used.cores, "core"))
     };
-    let within = if used.llcs > 0 {
-        format!(" in {}", of(used.llcs, "LLC"))
+    if used.llcs > 0 {
+        format!("{what} in {}", of(used.llcs, "LLC"))
     } else {
-        format!(" in {}", of(used.packages, "package"))
-    };
-    if arm == best {
-        return format!("{what}{within}: nothing smaller is as good within the limit.");
+        format!("{what} in {}", of(used.packages, "package"))
     }
-    let how = if is_measured { "" } else { ", as predicted" };
-    format!(
-        "{what}{within} ({}): {:.0} % of the best{how}.",
-        engine.arms[arm].name,
-        100.0 * of_best
-    )
 }
 
 /// What disturbed the search, and what else is worth knowing.

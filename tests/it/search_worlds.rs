@@ -1,0 +1,121 @@
+//! Worlds that the search's own benchmark does not draw, used by the tests here
+//! and by `benches/search`: a scheduler whose runs vary far more than those of
+//! bound threads, and shapes with a second basin at the far end.
+
+use std::path::Path;
+
+use pinwise::machine::Output;
+use pinwise::machine::sim::SimulatedMachine;
+use pinwise::placement::space::Space;
+use pinwise::record::SearchRecord;
+use pinwise::study::search::{self, Plan, Unwatched};
+use pinwise::topology::Topology;
+use pinwise::workload::{Command, Metric, Workload};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Two packages of eight caches of eight cores of two CPUs.
+pub(crate) const SERVER: &str = "package:2 l3:8(size=32MB) core:8 pu:2";
+
+/// The demands of README's example, varied: threads and description.
+pub(crate) fn varied_demands(seed: u64) -> (usize, String) {
+    let mut chance = ChaCha8Rng::seed_from_u64(seed);
+    let mut log_uniform =
+        |low: f64, high: f64| -> f64 { low * (high / low).powf(chance.random::<f64>()) };
+    let node = log_uniform(40.0, 160.0);
+    let issue = log_uniform(0.5, 1.0);
+    let memory = log_uniform(0.05, 0.5);
+    let traffic = log_uniform(0.5, 6.0);
+    let exchanges = log_uniform(3e4, 1e6);
+    let policy = ["random-idle", "core-first", "llc-first"][chance.random_range(0..3)];
+    let text = format!(
+        "topology = \"{SERVER}\"\n[performance]\npolicy = \"{policy}\"\n\
+         node_gb_per_s = {node:?}\n[workload.default]\nbase_s = 40.0\nthreads = 24\n\
+         [workload.default.demand]\nissue_share = {issue:?}\nmemory_share = {memory:?}\n\
+         gb_per_s = {traffic:?}\nexchanges_per_s = {exchanges:?}\n[noise]\nsd = 0.03\n"
+    );
+    (24, text)
+}
+
+/// Shapes cost less and less towards one end, and the very other end is best.
+/// Even fours of seeds put the deep basin at the most compact shape.
+pub(crate) fn two_basins(seed: u64) -> (usize, String) {
+    let mut chance = ChaCha8Rng::seed_from_u64(seed);
+    let (topology, threads) = match seed % 4 {
+        0 => (SERVER, 16),
+        1 => (SERVER, 24),
+        2 => ("package:2 l3:4 core:4 pu:2", 8),
+        _ => (SERVER, 32),
+    };
+    let machine = Topology::from_synthetic(topology).expect("a topology");
+    let shapes = Space::of(&machine).shapes(threads);
+    let (deep, shallow) = (
+        chance.random_range(0.65..0.85),
+        chance.random_range(0.86..0.95),
+    );
+    let last = (shapes.len() - 1) as f64;
+    let mut text = format!(
+        "topology = \"{topology}\"\n[workload.default]\nbase_s = 1.0\nthreads = {threads}\n[effects]\n"
+    );
+    for (index, shape) in shapes.iter().enumerate() {
+        let along = index as f64 / last;
+        let from_deep = if (seed / 4) % 2 == 1 {
+            1.0 - along
+        } else {
+            along
+        };
+        let cost: f64 = match from_deep < 1e-9 {
+            true => deep,
+            false => 1.15 + (shallow - 1.15) * from_deep,
+        };
+        text.push_str(&format!("\"{}\" = {cost:?}\n", shape.placement));
+    }
+    text.push_str("[noise]\nsd = 0.02\n");
+    (threads, text)
+}
+
+/// A search with the options that the command has.
+pub(crate) fn search(threads: usize, text: &str, seed: u64) -> SearchRecord {
+    let plan = Plan {
+        workload: Workload::new(Command::from_line("sim-workload").expect("a command")),
+        threads: vec![threads],
+        sets_threads: true,
+        default_threads: threads,
+        default_is_counted: false,
+        within: 0.01,
+        least_within: 0.05,
+        metric: Metric::Wall,
+        unit: String::new(),
+        max_runs: Some(200),
+        budget: None,
+        confirmation_pairs: 30,
+        warmup: 1,
+        seed,
+        output: Output::Discard,
+        id: format!("search-{seed}"),
+        started: "2026-01-01T00:00:00Z".to_owned(),
+        tags: Vec::new(),
+    };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/series");
+    let machine = SimulatedMachine::from_text_in("world", text, &folder, seed);
+    let mut machine = machine.expect("a machine");
+    search::run(&plan, None, &mut machine, &mut Unwatched).expect("a search")
+}
+
+/// What the answer costs over the best, minus 1; without an answer that of who
+/// led at the end.
+pub(crate) fn regret(record: &SearchRecord) -> f64 {
+    let led = record.progress.last().and_then(|point| point.true_regret);
+    record.true_regret.or(led).unwrap_or(f64::INFINITY)
+}
+
+/// Is a smaller arm than the best said to be nearly as good, and is that false?
+pub(crate) fn least(record: &SearchRecord) -> Option<bool> {
+    let least = record.least.as_ref()?;
+    let best = record.best.as_ref().filter(|best| **best != least.arm)?;
+    let truth = |name: &str| {
+        let arm = record.predictions.iter().find(|arm| arm.arm == name);
+        arm.and_then(|arm| arm.truth)
+    };
+    Some(truth(&least.arm)? > truth(best)? * (1.0 + record.plan.least_within))
+}
