@@ -5,16 +5,20 @@
 //! `cargo bench --bench search [SEEDS] [FILTER] [RIVALS]` prints Markdown
 //! tables: SEEDS for each kind of world and noise (125), FILTER a text that
 //! `/WORLD/NOISE/` must contain (several joined by `+`; `2x8x8x2` for the
-//! machine of that shape), RIVALS names joined by `+` of `random`,
+//! machine of that shape; `varied demands`, `two basins`, `nothing matters` and
+//! `fits, SERIES` for whole searches without rivals), RIVALS names joined by `+` of `random`,
 //! `exhaustive`, `racing`, `thompson`, `halving` (all).
 #![expect(
     clippy::print_stdout,
     reason = "a benchmark reads its arguments, writes descriptions and prints its tables"
 )]
 
+mod beyond;
 mod contest;
 #[path = "../../tests/it/rivals.rs"]
 mod rivals;
+#[path = "../../tests/it/search_worlds.rs"]
+mod search_worlds;
 mod table;
 mod worlds;
 
@@ -60,7 +64,9 @@ fn main() -> Result<()> {
     }
     table::print_said(&cells);
     table::print_random(&cells);
-    print_one_machine(&asked)
+    print_one_machine(&asked)?;
+    beyond::print(asked.seeds, &|label| asked.takes(label));
+    Ok(())
 }
 
 /// The machine that everybody asks about.

@@ -116,7 +116,7 @@ pub(crate) fn print_random(cells: &[Cell]) {
 
 /// The value below which this share of all lies (0.95: all but one in twenty);
 /// the lower of two in doubt is not taken.
-fn quantile(values: impl Iterator<Item = f64>, share: f64) -> f64 {
+pub(crate) fn quantile(values: impl Iterator<Item = f64>, share: f64) -> f64 {
     let mut sorted: Vec<f64> = values.collect();
     sorted.sort_by(f64::total_cmp);
     let at = (share * sorted.len() as f64).ceil().max(1.0);
@@ -139,7 +139,7 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// With a decimal below 10 %.
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     if percent.is_nan() {
         "–".to_owned()

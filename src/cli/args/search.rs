@@ -32,7 +32,8 @@ pub struct SearchArgs {
     /// higher|lower', 'json:.path higher|lower' [default: wall]
     #[arg(long, value_name = "METRIC", help_heading = "What is searched")]
     pub metric: Option<String>,
-    /// Indifference zone: what is better by less need not be found
+    /// Indifference zone: what is better by less need not be found; where runs
+    /// vary much it is half of their noise, up to 3 %
     #[arg(long, value_name = "SHARE", value_parser = parse_margin, default_value = "1%", help_heading = "What is searched")]
     pub within: f64,
     /// The least resource may be worse than the best by so much
