@@ -154,15 +154,22 @@ impl Surrogate {
         }
         // The constant is hardly known: without this, all digits are its.
         let level = mean(readings.iter().map(|r| r.y - self.arms.mean[r.arm]));
-        let mut candidates: Vec<Candidate> = self
-            .active
-            .iter()
-            .filter_map(|&point| self.weigh(&prior, point, &readings, level))
-            .collect();
-        let best = candidates
-            .iter()
-            .fold(f64::NEG_INFINITY, |best, c| best.max(c.log_weight));
-        candidates.retain(|c| c.log_weight - best > LEAST_WEIGHT.ln());
+        let mut candidates: Vec<Candidate> = Vec::new();
+        let mut best = f64::NEG_INFINITY;
+        // Factors are as large as the readings squared: those of points that
+        // count for nothing are not kept until all are seen.
+        for &point in &self.active {
+            let Some(candidate) = self.weigh(&prior, point, &readings, level) else {
+                continue;
+            };
+            if candidate.log_weight > best {
+                best = candidate.log_weight;
+                candidates.retain(|c| c.log_weight - best > LEAST_WEIGHT.ln());
+            }
+            if candidate.log_weight - best > LEAST_WEIGHT.ln() {
+                candidates.push(candidate);
+            }
+        }
         self.active = candidates.iter().map(|c| c.point).collect();
         let parts = candidates.iter().map(|candidate| {
             let weight = (candidate.log_weight - best).exp();
