@@ -118,8 +118,8 @@ fn wilson(count: usize, of: usize) -> String {
     let share = count as f64 / n;
     let square = DEVIATE * DEVIATE;
     let middle = (share + square / (2.0 * n)) / (1.0 + square / n);
-    let half = DEVIATE / (1.0 + square / n)
-        * (share * (1.0 - share) / n + square / (4.0 * n * n)).sqrt();
+    let half =
+        DEVIATE / (1.0 + square / n) * (share * (1.0 - share) / n + square / (4.0 * n * n)).sqrt();
     format!(
         "{count} of {of} ({:.0}–{:.0} %)",
         100.0 * (middle - half).max(0.0),

@@ -219,9 +219,9 @@ pub struct PredictedArm {
     /// Expected cost in the metric's unit (of rates: the inverse); by the model
     /// with all runs, the arm's own included.
     pub predicted: f64,
-    /// Lower end of the 90 % interval of the cost over that of `os-default`,
-    /// times the expected cost of `os-default`: how its level wanders over hours
-    /// is not in it. Of `os-default` itself the interval of its cost.
+    /// Lower end of the 90 % interval of the cost over that of the bound arm
+    /// with most runs, times the expected cost of that: how the machine's level
+    /// wanders over hours is not in it. Of that arm the interval of its cost.
     pub low: f64,
     /// Upper end.
     pub high: f64,
@@ -403,8 +403,8 @@ pub struct TruthRecord {
     /// Median error of the predictions of arms that were never run, as a
     /// share; `null` where all were run.
     pub prediction_error: Option<f64>,
-    /// Share of true costs, over that of `os-default`, inside their 90 %
-    /// intervals.
+    /// Share of true costs, over that of the bound arm with most runs, inside
+    /// their 90 % intervals.
     pub coverage: f64,
 }
 

@@ -59,7 +59,7 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
             },
         },
         true_regret: best.and_then(|best| truth::regret(&costs, best)),
-        truth: truth::record(&costs, &names, &predictions),
+        truth: truth::record(&costs, &names, &predictions, engine.anchor()),
         best: best.map(|best| names[best].clone()),
         findings: words::findings(engine),
         predictions,
@@ -123,12 +123,13 @@ fn predictions(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<PredictedArm> 
     };
     let widening = HEAVY_TAILS * engine.widening();
     let default = belief.arm(DEFAULT).mean;
+    let anchor = engine.anchor();
     // Arms that were added after the last thought are not in it.
     (0..belief.arms())
         .filter(|&arm| engine.invalid[arm].is_none())
         .map(|arm| {
             let expected = belief.arm(arm);
-            let (low, high) = cost_interval(belief, arm, widening);
+            let (low, high) = cost_interval(belief, arm, anchor, widening);
             let own = engine.readings_of(arm);
             PredictedArm {
                 arm: engine.arms[arm].name.clone(),
@@ -146,14 +147,15 @@ fn predictions(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<PredictedArm> 
         .collect()
 }
 
-/// Where nine of ten costs lie, at the level that `os-default` had in this
-/// search: what it has at another hour no search of minutes can know.
-fn cost_interval(belief: &Belief, arm: usize, widening: f64) -> (f64, f64) {
-    if arm == DEFAULT {
+/// Where nine of ten costs lie, at the level that the arm with most runs had in
+/// this search: what level the machine has at another hour no search of minutes
+/// can know.
+fn cost_interval(belief: &Belief, arm: usize, anchor: usize, widening: f64) -> (f64, f64) {
+    if arm == anchor || anchor >= belief.arms() {
         return interval(&belief.law(arm), TAIL, widening);
     }
-    let (low, high) = interval(&belief.difference(arm, DEFAULT), TAIL, widening);
-    let level = belief.arm(DEFAULT).mean;
+    let (low, high) = interval(&belief.difference(arm, anchor), TAIL, widening);
+    let level = belief.arm(anchor).mean;
     (level + low, level + high)
 }
 

@@ -29,6 +29,9 @@ use crate::topology::Topology;
 const PROFILING: usize = 6;
 /// Runs of the leader before it may win.
 const LEAST_RUNS: usize = 2;
+/// Runs of `os-default` before it may win: where the scheduler puts threads by
+/// luck, a third of the runs may be far slower, and eight miss that with 4 %.
+const LEAST_RUNS_OF_DEFAULT: usize = 8;
 /// Doubt that may be left in the choice.
 pub(super) const ERROR: f64 = 0.05;
 /// Share of a time budget that is kept for the confirmation.
@@ -255,7 +258,10 @@ impl<'a> Engine<'a> {
             };
             let runs = self.runs_of_arms();
             let leader = standing.leader;
-            let is_tried = leader == DEFAULT || runs[leader] >= LEAST_RUNS;
+            let is_tried = match leader {
+                DEFAULT => runs[DEFAULT] >= LEAST_RUNS_OF_DEFAULT,
+                _ => runs[leader] >= LEAST_RUNS,
+            };
             let is_open_whether = || {
                 let open = self.open();
                 let matters = matters(belief, &open, &self.rule());
@@ -276,6 +282,7 @@ impl<'a> Engine<'a> {
                     next_survey(belief, &self.open())
                 }
                 (true, true) => return Ok(()),
+                (true, false) if leader == DEFAULT => vec![DEFAULT],
                 (true, false) => vec![DEFAULT, leader],
                 (false, _) => next_block(belief, standing, &runs),
             };
@@ -321,14 +328,24 @@ impl<'a> Engine<'a> {
         self.standing = belief.map(|belief| standing(belief, &self.open(), &rule));
     }
 
-    /// Does the arm beat `os-default` by more than the indifference zone rather
-    /// than not, all runs taken together? The model is asked, not fresh runs
-    /// alone: where those leave it open, the runs before count, too.
-    pub(super) fn still_beats_default(&self, arm: usize) -> bool {
+    /// Does the arm beat `os-default` by more than a share of the indifference
+    /// zone rather than not, all runs taken together? The model is asked, not
+    /// fresh runs alone: where those leave it open, the runs before count, too.
+    pub(super) fn still_beats_default(&self, arm: usize, share_of_zone: f64) -> bool {
         let mut readings = self.readings.clone();
         readings.extend(&self.fresh);
         let belief = self.model.clone().learn(&readings);
-        beats_default(&belief, arm, &self.rule())
+        let mut rule = self.rule();
+        rule.zone *= share_of_zone;
+        beats_default(&belief, arm, &rule)
+    }
+
+    /// The bound arm that ran most: what it costs says at what level this
+    /// search was.
+    pub(super) fn anchor(&self) -> usize {
+        let runs = self.runs_of_arms();
+        let bound = self.open().into_iter().filter(|&arm| arm != DEFAULT);
+        bound.max_by_key(|&arm| runs[arm]).unwrap_or(DEFAULT)
     }
 
     pub(super) fn open(&self) -> Vec<usize> {
