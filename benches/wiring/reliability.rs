@@ -173,8 +173,9 @@ fn solved(mut matrix: [[f64; 7]; 7], mut right: Weights) -> Weights {
                 continue;
             }
             let factor = matrix[row][pivot] / matrix[pivot][pivot];
-            for column in 0..7 {
-                matrix[row][column] -= factor * matrix[pivot][column];
+            let subtracted = matrix[pivot];
+            for (entry, other) in matrix[row].iter_mut().zip(subtracted) {
+                *entry -= factor * other;
             }
             right[row] -= factor * right[pivot];
         }

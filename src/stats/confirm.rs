@@ -16,7 +16,7 @@ use super::inversion::{self, Family};
 use super::judge::Judge;
 use super::paired::{Interval, Paired};
 use super::resolution::{self, Resolution};
-use super::sequential::{Depth, GroupSequential, LEAST_PAIRS, Schedule, Spending};
+use super::sequential::{Depth, GroupSequential, LEAST_PAIRS, Schedule, Spending, least_pairs};
 use super::{Responses, weights};
 
 /// Share of the error level that the design spends. The joint distribution of
@@ -112,6 +112,19 @@ impl Question {
     #[must_use]
     pub fn error_of_one(&self, contrasts: usize) -> f64 {
         GUARD * self.alpha / contrasts.max(1) as f64
+    }
+
+    /// The fewest blocks that allow a claim on so many contrasts. A percentile
+    /// is judged by the runs beyond it: of both arms' runs so many must be there.
+    #[must_use]
+    pub fn least_blocks(&self, contrasts: usize) -> usize {
+        let pairs = least_pairs(self.error_of_one(contrasts));
+        match self.judge {
+            Judge::Typical | Judge::Mean => pairs,
+            Judge::Percentile(percentile) => {
+                (50 * pairs).div_ceil(100 - usize::from(percentile.min(99)))
+            }
+        }
     }
 
     /// How it is spent. Where few runs may rule the statistic, nothing is

@@ -58,6 +58,7 @@ impl FromStr for Judge {
             "mean" => Ok(Self::Mean),
             _ => text
                 .strip_prefix('p')
+                .filter(|number| number.len() == 2)
                 .and_then(|number| number.parse().ok())
                 .filter(|percentile| (51..=99).contains(percentile))
                 .map(Self::Percentile)

@@ -60,7 +60,7 @@ pub enum ChangeError {
     },
     /// They asked something else.
     #[error(
-        "A and B answer different questions: {what} is {of_a} in A, {of_b} in B (measure again with what A had, or compare both in one experiment: pinwise compare --command '…' --command '…')"
+        "A and B answer different questions: {what} is '{of_a}' in A, '{of_b}' in B (measure B again as A was measured, or compare both in one experiment: pinwise compare --command '…' --command '…')"
     )]
     Questions {
         /// What differs.

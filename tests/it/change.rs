@@ -64,17 +64,17 @@ fn records_that_answer_different_questions_are_refused() {
     };
     let said = refused(|b| b.plan.judge = "mean".to_owned());
     assert!(
-        said.contains("what is judged is typical in A, mean in B"),
+        said.contains("what is judged is 'typical' in A, 'mean' in B"),
         "{said}"
     );
     let said = refused(|b| b.baseline = "cpu:0".to_owned());
     assert!(
-        said.contains("the baseline is os-default in A, cpu:0 in B"),
+        said.contains("the baseline is 'os-default' in A, 'cpu:0' in B"),
         "{said}"
     );
     let said = refused(|b| b.arms[1].command.push("--more".to_owned()));
     assert!(
-        said.contains("the command of cpu:0 is prog in A, prog --more in B"),
+        said.contains("the command of cpu:0 is 'prog' in A, 'prog --more' in B"),
         "{said}"
     );
 }

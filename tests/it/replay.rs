@@ -190,7 +190,8 @@ impl Tally {
             is_false |= !is_planted && claim != 0;
             is_found |= is_planted && claim == right;
             is_wrong |= is_planted && claim == -right;
-            let is_mute = contrast.low.is_none() || !contrast.sentence.contains("more for");
+            let says = |word: &str| contrast.sentence.contains(word);
+            let is_mute = contrast.low.is_none() || !says("more for") && !says(", but ");
             if contrast.spread_ratio.is_some() {
                 let low = contrast.spread_low.unwrap_or(0.0);
                 let high = contrast.spread_high.unwrap_or(f64::INFINITY);

@@ -144,7 +144,7 @@ impl Asked {
         if figure.ratio.is_some() && figure.low.is_none() {
             let blocks = [&a, &b].map(|session| count(session.blocks(), "block"));
             figure.sentence = format!(
-                "{}; {} in A and {} in B are too few for an interval, {} in each allow one.",
+                "{}; A has {}, B has {}, and an interval takes {} in each.",
                 figure.sentence.trim_end_matches('.'),
                 blocks[0],
                 blocks[1],

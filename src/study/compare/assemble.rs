@@ -172,6 +172,7 @@ pub(super) fn close(record: &mut Comparison, plan: &Plan, results: Results) {
         words: plan.words(),
         judge: plan.tuning.judge,
         resolution: results.look.as_ref().and_then(|look| look.resolution),
+        least: plan.least_blocks(results.columns.len()),
         spent: results.confirmation_time,
     };
     match &results.look {
@@ -224,7 +225,8 @@ fn contrast_record(
     results: &Results,
 ) -> ContrastRecord {
     let half_width = contrast.interval.half_width();
-    let more = (contrast.decision == Decision::Undecided && half_width.is_finite())
+    let is_open = contrast.decision == Decision::Undecided && !contrast.doubts.withholds();
+    let more = (is_open && half_width.is_finite())
         .then(|| verdict::time_needed(contrast, setting).as_secs_f64());
     let arm = &results.arms[results.columns[contrast.arm]];
     let baseline = &results.arms[results.columns[setting.baseline]];
@@ -350,11 +352,19 @@ fn conclude(
             Outcome::Undecided => VerdictKind::Undecided,
         },
         sentence,
-        advice: withheld_advice(record, best).unwrap_or_else(|| advice(plan, outcome, best)),
+        advice: withheld_advice(record, best)
+            .or_else(|| doubted_advice(outcome, &choice, setting))
+            .unwrap_or_else(|| advice(plan, outcome, best)),
         condition: CONDITION.to_owned(),
         steadiness: None,
         beside: None,
     };
+}
+
+/// More time settles nothing where something else speaks against a verdict.
+fn doubted_advice(outcome: Outcome, look: &Look, setting: &Setting<'_>) -> Option<String> {
+    verdict::withheld(look, setting).filter(|_| outcome == Outcome::Undecided)?;
+    Some("See the findings for what would settle it.".to_owned())
 }
 
 /// What there is to choose from: a placebo proves the method, it is no choice.

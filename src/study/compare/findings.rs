@@ -46,7 +46,12 @@ pub(super) fn all(record: &Comparison, plan: &Plan, results: &Results) -> Vec<Fi
     .into_iter()
     .flatten()
     .collect();
-    findings.extend(record.contrasts.iter().flat_map(doubts::of_contrast));
+    findings.extend(
+        record
+            .contrasts
+            .iter()
+            .flat_map(|contrast| doubts::of_contrast(contrast, &record.plan.judge)),
+    );
     findings.extend(invalid_arms(record));
     findings.extend(record.arms.iter().filter_map(coverage));
     findings.extend(plan.known.iter().cloned());

@@ -7,7 +7,6 @@ use crate::placement::{Placement, RealiseError, Realised, merge_equivalent};
 use crate::record::{Finding, ServiceRecord};
 use crate::stats::confirm::{Question, Score};
 use crate::stats::judge::Judge;
-use crate::stats::sequential::least_pairs;
 use crate::stats::verdict::Words;
 use crate::topology::{CpuSet, Topology};
 use crate::workload::{Better, Command, Metric, Workload};
@@ -220,7 +219,7 @@ impl Plan {
     /// The fewest blocks that allow a verdict on so many arms.
     #[must_use]
     pub fn least_blocks(&self, arms: usize) -> usize {
-        least_pairs(self.question().error_of_one(arms.saturating_sub(1)))
+        self.question().least_blocks(arms.saturating_sub(1))
     }
 
     /// The option that gives the experiment more to work with.
