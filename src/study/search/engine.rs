@@ -328,16 +328,14 @@ impl<'a> Engine<'a> {
         self.standing = belief.map(|belief| standing(belief, &self.open(), &rule));
     }
 
-    /// Does the arm beat `os-default` by more than a share of the indifference
-    /// zone rather than not, all runs taken together? The model is asked, not
+    /// Does the arm beat `os-default` by more than the indifference zone rather
+    /// than not, all runs taken together? The model is asked, not
     /// fresh runs alone: where those leave it open, the runs before count, too.
-    pub(super) fn still_beats_default(&self, arm: usize, share_of_zone: f64) -> bool {
+    pub(super) fn still_beats_default(&self, arm: usize) -> bool {
         let mut readings = self.readings.clone();
         readings.extend(&self.fresh);
         let belief = self.model.clone().learn(&readings);
-        let mut rule = self.rule();
-        rule.zone *= share_of_zone;
-        beats_default(&belief, arm, &rule)
+        beats_default(&belief, arm, &self.rule())
     }
 
     /// The bound arm that ran most: what it costs says at what level this

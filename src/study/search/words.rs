@@ -33,9 +33,7 @@ impl Outcome {
         let best = leader.filter(|_| is_named).map(|leader| match verdict {
             // Fresh runs have the last word.
             Some("slower" | "same" | "not_faster") => DEFAULT,
-            Some("undecided") if !engine.still_beats_default(leader, 1.0) => DEFAULT,
-            // It costs nothing to take it: half of the gain is reason enough.
-            Some("not_slower") if !engine.still_beats_default(leader, 0.5) => DEFAULT,
+            Some("undecided" | "not_slower") if !engine.still_beats_default(leader) => DEFAULT,
             _ => leader,
         });
         Self {
