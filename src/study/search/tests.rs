@@ -71,7 +71,10 @@ fn where_nothing_matters_that_is_said() {
         "{:?}",
         verdicts(&said)
     );
-    assert!(said.iter().all(|r| r.verdict.kind != SearchAnswer::Best));
+    // Fresh pairs are judged at 95 %: one of twelve may err.
+    let is_best = |r: &&SearchRecord| r.verdict.kind == SearchAnswer::Best;
+    let wrong = said.iter().filter(is_best).count();
+    assert!(wrong <= 1, "{:?}", verdicts(&said));
     let found = worlds(World::Useless, 1..13);
     assert!(
         found.iter().filter(is_said).count() <= 1,
