@@ -5,20 +5,11 @@
 use pinwise::machine::sim::world::{self, World, WorldNoise};
 use pinwise::record::{SearchAnswer, SearchRecord};
 
-use crate::search_worlds::{self, SERVER};
+use crate::search_worlds::{self, SERIES, SERVER};
 use crate::table::{percent, quantile};
 
 /// Deviate of 95 % Wilson intervals.
 const DEVIATE: f64 = 1.96;
-/// Recordings.
-const SERIES: [&str; 6] = [
-    "aa_bg",
-    "aa_cpu1",
-    "aa_cpu2",
-    "aa_mem1",
-    "light_cpu",
-    "medium_mem",
-];
 
 type Draw = Box<dyn Fn(u64) -> (usize, String) + Sync>;
 

@@ -1,14 +1,13 @@
 //! One case: the search, and its rivals on the same candidates.
 
 use anyhow::Result;
-use pinwise::machine::Output;
 use pinwise::record::{SearchAnswer, SearchRecord};
 use pinwise::study::search::{self, Plan, Unwatched};
-use pinwise::workload::Metric;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::rivals::{self, Choice, Goal};
+use crate::search_worlds;
 use crate::worlds::Case;
 
 /// Indifference zone of all that have one.
@@ -156,23 +155,10 @@ pub(crate) fn hold(case: &Case, names: &[Rival], seed: u64) -> Result<Outcome> {
 fn search_for(case: &Case, seed: u64) -> Result<SearchRecord> {
     let plan = Plan {
         workload: case.program.clone(),
-        threads: vec![case.threads],
-        sets_threads: true,
-        default_threads: case.threads,
-        default_is_counted: false,
         within: WITHIN,
-        least_within: 0.05,
-        metric: Metric::Wall,
-        unit: String::new(),
         max_runs: Some(MOST_RUNS),
-        budget: None,
         confirmation_pairs: 0,
-        warmup: 1,
-        seed,
-        output: Output::Discard,
-        id: format!("search-{seed}"),
-        started: "2026-01-01T00:00:00Z".to_owned(),
-        tags: Vec::new(),
+        ..search_worlds::plan(case.threads, seed)
     };
     let mut machine = case.machine()?;
     Ok(search::run(&plan, None, &mut machine, &mut Unwatched)?)

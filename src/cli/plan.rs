@@ -83,10 +83,9 @@ pub(super) fn compare(
                 threads
             }
             None => {
-                let busy = busy(&workloads[0], &topology, machine)?;
-                let words = busy.map_or_else(|| UNKNOWN_BUSY.to_owned(), |busy| busy.words());
+                let (threads, words) = busy(&workloads[0], &topology, machine)?;
                 tell_threads(&words, terminal);
-                busy.map_or(1, |busy| busy.threads())
+                threads
             }
         };
         chosen_placements(threads, &topology, known(&topology).as_ref(), terminal)
@@ -287,9 +286,6 @@ fn tell_threads(what: &str, terminal: &Terminal) {
     ));
 }
 
-/// Stands for the words of [`Busy`] where there are none.
-pub(super) const UNKNOWN_BUSY: &str = "does not show its CPU time; taken as 1 thread";
-
 /// The placements that suit so many threads, in the light of what was measured
 /// of this machine since it booted.
 fn chosen_placements(
@@ -332,12 +328,13 @@ fn realised(
     Ok(merged)
 }
 
-/// Runs the command once to see how many threads it keeps busy.
+/// Runs the command once to see how many threads it keeps busy; and the same in
+/// words, after the program.
 pub(super) fn busy(
     workload: &Workload,
     topology: &Topology,
     machine: &mut dyn Machine,
-) -> anyhow::Result<Option<Busy>> {
+) -> anyhow::Result<(usize, String)> {
     if let Some(prepare) = &workload.prepare {
         machine.run_helper("prepare", prepare)?;
     }
@@ -357,7 +354,13 @@ pub(super) fn busy(
     if let Some(failure) = RunFailure::of(&run, workload) {
         bail!("{failure}");
     }
-    Ok(Busy::of(&run))
+    Ok(match Busy::of(&run) {
+        Some(busy) => (busy.threads(), busy.words()),
+        None => (
+            1,
+            "does not show its CPU time; taken as 1 thread".to_owned(),
+        ),
+    })
 }
 
 /// Every command at every place.

@@ -97,6 +97,17 @@ impl Question {
         })
     }
 
+    /// `ln(ratio)` of a session that has no other beside it; `None` without a
+    /// block.
+    #[must_use]
+    pub fn alone(&self, session: &Responses) -> Option<f64> {
+        match session.blocks() {
+            0 => None,
+            few if few < self.fewest_blocks() => Some(self.ratio(session)),
+            _ => Some(mean(&self.stretches(session))),
+        }
+    }
+
     fn ratio(&self, session: &Responses) -> f64 {
         inversion::estimate(self.judge.family(session, 1, 0).as_ref())
     }

@@ -109,8 +109,7 @@ pub struct Question {
 
 impl Question {
     /// The two-sided error that one of `contrasts` has to spend in all.
-    #[must_use]
-    pub fn error_of_one(&self, contrasts: usize) -> f64 {
+    fn error_of_one(&self, contrasts: usize) -> f64 {
         GUARD * self.alpha / contrasts.max(1) as f64
     }
 

@@ -101,7 +101,6 @@ impl Paired {
     /// are heavy.
     #[must_use]
     pub fn redescending(mut self) -> Self {
-        self.share_of_ranks = 1.0;
         let differences: Vec<f64> = self.sorted.iter().map(|pair| pair.0).collect();
         let centre = hodges_lehmann(&differences);
         let distances: Vec<f64> = self.sorted.iter().map(|p| (p.0 - centre).abs()).collect();

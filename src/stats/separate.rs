@@ -33,7 +33,9 @@ pub fn upper_tail(split: Split) -> f64 {
     terms.sum::<f64>().min(1.0)
 }
 
-fn ln_choose(n: usize, k: usize) -> f64 {
+/// `ln` of the number of ways to draw `k` of `n`; `k` is at most `n`.
+#[must_use]
+pub fn ln_choose(n: usize, k: usize) -> f64 {
     let ln_factorial = |n: usize| ln_gamma(n as f64 + 1.0);
     ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k)
 }

@@ -258,6 +258,19 @@ fn stored(store: &Path, arguments: &[&str]) -> (String, String) {
     texts
 }
 
+/// A comparison on that machine.
+fn comparing(machine: &str) -> [&str; 7] {
+    [
+        "compare",
+        "--machine",
+        machine,
+        "--max-runs",
+        "6",
+        "--",
+        "prog",
+    ]
+}
+
 #[test]
 fn what_was_measured_is_kept_and_compare_follows_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -276,15 +289,7 @@ topology = "package:1 l3:2(size=16MB) core:2 pu:2"
     )
     .unwrap();
     let machine = format!("sim:{}", path.display());
-    let compare = [
-        "compare",
-        "--machine",
-        &machine,
-        "--max-runs",
-        "6",
-        "--",
-        "prog",
-    ];
+    let compare = comparing(&machine);
     let (_, before) = stored(&store, &compare);
     assert!(!before.contains("measurement"), "{before}");
     let measure = [
@@ -359,15 +364,7 @@ fn maps_of_one_boot_that_differ_are_not_trusted() {
         again.contains("Of 4 maps of this boot 1 agrees with the report and 3 contradict"),
         "{again}"
     );
-    let compare = [
-        "compare",
-        "--machine",
-        &machine,
-        "--max-runs",
-        "6",
-        "--",
-        "prog",
-    ];
+    let compare = comparing(&machine);
     let (_, notes) = stored(&store, &compare);
     assert!(!notes.contains("by measurement"), "{notes}");
 }

@@ -327,14 +327,7 @@ fn where_nothing_matters_a_search_soon_says_so() {
 
 #[test]
 fn intervals_of_predictions_hold_on_recorded_noise() {
-    for series in [
-        "aa_bg",
-        "aa_cpu1",
-        "aa_cpu2",
-        "aa_mem1",
-        "light_cpu",
-        "medium_mem",
-    ] {
+    for series in search_worlds::SERIES {
         let noise = WorldNoise::Series(format!("{series}.csv.xz").into());
         let fits = |seed| {
             let text = world::describe_on(World::Fits, seed, "package:2 l3:2 core:4 pu:2", 8);

@@ -17,6 +17,16 @@ use rand_chacha::ChaCha8Rng;
 /// Two packages of eight caches of eight cores of two CPUs.
 pub(crate) const SERVER: &str = "package:2 l3:8(size=32MB) core:8 pu:2";
 
+/// Recorded noises.
+pub(crate) const SERIES: [&str; 6] = [
+    "aa_bg",
+    "aa_cpu1",
+    "aa_cpu2",
+    "aa_mem1",
+    "light_cpu",
+    "medium_mem",
+];
+
 /// The demands of README's example, varied: threads and description.
 pub(crate) fn varied_demands(seed: u64) -> (usize, String) {
     let mut chance = ChaCha8Rng::seed_from_u64(seed);
@@ -75,8 +85,8 @@ pub(crate) fn two_basins(seed: u64) -> (usize, String) {
 }
 
 /// A search with the options that the command has.
-pub(crate) fn search(threads: usize, text: &str, seed: u64) -> SearchRecord {
-    let plan = Plan {
+pub(crate) fn plan(threads: usize, seed: u64) -> Plan {
+    Plan {
         workload: Workload::new(Command::from_line("sim-workload").expect("a command")),
         threads: vec![threads],
         sets_threads: true,
@@ -95,7 +105,12 @@ pub(crate) fn search(threads: usize, text: &str, seed: u64) -> SearchRecord {
         id: format!("search-{seed}"),
         started: "2026-01-01T00:00:00Z".to_owned(),
         tags: Vec::new(),
-    };
+    }
+}
+
+/// Searches a world.
+pub(crate) fn search(threads: usize, text: &str, seed: u64) -> SearchRecord {
+    let plan = plan(threads, seed);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/series");
     let machine = SimulatedMachine::from_text_in("world", text, &folder, seed);
     let mut machine = machine.expect("a machine");

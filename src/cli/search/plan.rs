@@ -152,10 +152,8 @@ fn counted(
     machine: &mut dyn Machine,
     terminal: &Terminal,
 ) -> anyhow::Result<usize> {
-    let busy = plan::busy(workload, topology, machine)?;
-    let words = busy.map_or_else(|| plan::UNKNOWN_BUSY.to_owned(), |busy| busy.words());
+    let (threads, words) = plan::busy(workload, topology, machine)?;
     terminal.note(&format!("The program {words}."));
-    let threads = busy.map_or(1, |busy| busy.threads());
     Ok(threads.clamp(1, topology.allowed.len().max(1)))
 }
 

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use super::{ChangeError, empty, judged, moved, sentence};
 use crate::record::{Arm, ChangeVerdict, Comparison, FigureChange, Phase};
 use crate::stats::apart::Question;
-use crate::stats::describe::quantile;
 use crate::stats::verdict::count;
 use crate::stats::{Responses, resolution};
+use crate::study::compare::foreign_cpus;
 
 /// Standard deviation by which a ratio is taken to move from session to session
 /// without any change, over the smallest effect of interest.
@@ -127,11 +127,8 @@ impl Asked {
                 }
             }
             None => {
-                let alone = |session: &Responses| {
-                    let found = self.question.change(session, session)?;
-                    Some(ratio(found.of[0]))
-                };
-                (figure.a, figure.b) = (alone(&a), alone(&b));
+                [figure.a, figure.b] =
+                    [&a, &b].map(|session| self.question.alone(session).map(ratio));
             }
         }
         let mut figure = judged(figure, self.delta);
@@ -228,18 +225,9 @@ fn unlike_load(sides: [&Comparison; 2], caveats: &mut Vec<String>) -> Option<Str
     if (in_a - in_b).abs() < UNLIKE_CPUS {
         return None;
     }
-    let words = format!("other programs used {in_a:.1} CPUs in A and {in_b:.1} in B");
+    let used = format!("programs used {in_a:.1} CPUs in A and {in_b:.1} in B");
     caveats.push(format!(
-        "O{}: how arms compare may depend on that.",
-        words.trim_start_matches('o')
+        "Other {used}: how arms compare may depend on that."
     ));
-    Some(words)
-}
-
-/// CPUs that others used during the typical run.
-fn foreign_cpus(record: &Comparison) -> Option<f64> {
-    let runs = record.arms.iter().flat_map(|arm| &arm.runs);
-    let told = runs.filter_map(|run| Some(run.foreign_cpu_s? / run.wall_s));
-    let told: Vec<f64> = told.filter(|cpus| cpus.is_finite()).collect();
-    (!told.is_empty()).then(|| quantile(&told, 0.5))
+    Some(format!("other {used}"))
 }

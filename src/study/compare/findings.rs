@@ -256,7 +256,7 @@ fn throttled(results: &Results) -> Option<Finding> {
 }
 
 /// CPUs that others used while a typical run ran; `None` where no run says.
-pub(super) fn foreign_cpus(record: &Comparison) -> Option<f64> {
+pub(in crate::study) fn foreign_cpus(record: &Comparison) -> Option<f64> {
     let shares: Vec<f64> = all_runs(record)
         .filter_map(|run| Some(run.foreign_cpu_s? / run.wall_s))
         .collect();

@@ -20,6 +20,7 @@ mod traced;
 pub(in crate::study) use assemble::{host as host_record, metric_record, workload_record};
 pub(in crate::study) use engine::PADDING;
 pub use engine::{CompareError, run};
+pub(in crate::study) use findings::foreign_cpus;
 pub use findings::merged as merged_finding;
 pub(in crate::study) use outcome::{Moment, Trial, figures_of, output_named};
 pub use outcome::{RunFailure, coverage_record};

@@ -12,7 +12,6 @@
 use std::collections::BTreeMap;
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
-use statrs::function::gamma::ln_gamma;
 
 use super::groups::Group;
 use super::nodes::{Figure, Nodes};
@@ -24,6 +23,7 @@ use crate::record::{
 use crate::stats::describe::{mean, sd};
 use crate::stats::discovery::adjusted;
 use crate::stats::outliers::bulk;
+use crate::stats::separate::ln_choose;
 
 /// Values further away, in scales of their own group, are left out.
 const FAR: f64 = 5.0;
@@ -235,7 +235,7 @@ fn compared(a: &[f64], b: &[f64]) -> Option<(f64, Option<Sure>)> {
         let p = if estimate == 0.0 {
             1.0
         } else {
-            2.0 / choices(a.len(), b.len())
+            2.0 * (-ln_choose(a.len() + b.len(), a.len())).exp()
         };
         return Some((estimate, Some(Sure { half: 0.0, p })));
     }
@@ -244,12 +244,6 @@ fn compared(a: &[f64], b: &[f64]) -> Option<(f64, Option<Sure>)> {
     let half = student.inverse_cdf(QUANTILE) * total.sqrt();
     let p = 2.0 * student.sf(estimate.abs() / total.sqrt());
     Some((estimate, Some(Sure { half, p })))
-}
-
-/// In how many ways the labels of two groups can fall.
-fn choices(a: usize, b: usize) -> f64 {
-    let ln_factorial = |n: usize| ln_gamma(n as f64 + 1.0);
-    (ln_factorial(a + b) - ln_factorial(a) - ln_factorial(b)).exp()
 }
 
 /// Logarithms of the values that carry a comparison.

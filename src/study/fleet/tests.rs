@@ -8,8 +8,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::record::{
-    FLEET_NODE_SCHEMA, FleetNode, FleetRecord, FleetReport, NodeFigure, NodeStep, OutlierKind,
-    StepState,
+    FLEET_NODE_SCHEMA, FleetDiff, FleetNode, FleetRecord, FleetReport, NodeFigure, NodeStep,
+    OutlierKind, StepState,
 };
 
 /// Nodes to be made up.
@@ -441,6 +441,17 @@ fn no_node_is_no_panic() {
     assert!(report.groups.is_empty());
 }
 
+/// The first group of either fleet beside the other's.
+fn compared(a: &Nodes, b: &Nodes) -> Result<FleetDiff, DiffError> {
+    let (of_a, of_b) = (groups(a), groups(b));
+    let side = |nodes, group| Side {
+        fleet: "f",
+        nodes,
+        group,
+    };
+    diff(side(a, &of_a[0]), side(b, &of_b[0]))
+}
+
 #[test]
 fn a_difference_has_the_planted_ratio() {
     let of = |seed: u64, factor: f64, nodes: usize| {
@@ -461,13 +472,7 @@ fn a_difference_has_the_planted_ratio() {
     let (mut covered, mut all) = (0, 0);
     for seed in 0..40 {
         let (a, b) = (of(2 * seed, 1.0, 12), of(2 * seed + 1, 14.0, 20));
-        let (of_a, of_b) = (groups(&a), groups(&b));
-        let side = |nodes, group| Side {
-            fleet: "f",
-            nodes,
-            group,
-        };
-        let found = diff(side(&a, &of_a[0]), side(&b, &of_b[0])).unwrap();
+        let found = compared(&a, &b).unwrap();
         for figure in &found.figures {
             let truth = if figure.step == "wiring" { 14.0 } else { 1.0 };
             all += 1;
@@ -506,13 +511,7 @@ fn alike_fleets_are_rarely_told_apart() {
     for nodes in [2, 4, 12] {
         let claims = (0..PAIRS).filter(|pair| {
             let (a, b) = (of(2 * pair, nodes), of(2 * pair + 1, nodes + 4));
-            let (of_a, of_b) = (groups(&a), groups(&b));
-            let side = |nodes, group| Side {
-                fleet: "f",
-                nodes,
-                group,
-            };
-            let found = diff(side(&a, &of_a[0]), side(&b, &of_b[0])).unwrap();
+            let found = compared(&a, &b).unwrap();
             found.sentence.starts_with("In B")
         });
         let share = claims.count() as f64 / PAIRS as f64;
@@ -538,13 +537,7 @@ fn one_node_a_side_has_ratios_without_intervals() {
         )
     };
     let (a, b) = (one(1), one(2));
-    let (of_a, of_b) = (groups(&a), groups(&b));
-    let side = |nodes, group| Side {
-        fleet: "f",
-        nodes,
-        group,
-    };
-    let found = diff(side(&a, &of_a[0]), side(&b, &of_b[0])).unwrap();
+    let found = compared(&a, &b).unwrap();
     assert!(found.figures.iter().all(|figure| figure.low.is_none()));
     assert!(found.sentence.contains("no interval"), "{}", found.sentence);
     assert!(found.settings.iter().all(|setting| setting.name != "bios"));
@@ -562,13 +555,7 @@ fn fleets_without_a_common_figure_say_which_they_have() {
         nodes
     };
     let (a, b) = (of("x"), of("y"));
-    let (of_a, of_b) = (groups(&a), groups(&b));
-    let side = |nodes, group| Side {
-        fleet: "f",
-        nodes,
-        group,
-    };
-    let error = diff(side(&a, &of_a[0]), side(&b, &of_b[0])).unwrap_err();
+    let error = compared(&a, &b).unwrap_err();
     let said = error.to_string();
     assert!(
         said.contains("A has wiring · x; B has wiring · y"),
