@@ -90,9 +90,9 @@ pub use rules::{
     RulesRecord,
 };
 pub use search::{
-    ConfirmationRecord, FeatureRecord, ForetoldRecord, LeastRecord, PredictedArm, ProgressPoint,
-    SEARCH_SCHEMA, SearchAnswer, SearchArm, SearchModelRecord, SearchPlanRecord, SearchRecord,
-    SearchRun, SearchStep, SearchVerdict, SpaceRecord, TruthRecord,
+    ConfirmationRecord, FeatureRecord, ForetoldRecord, LeastRecord, OtherCpusRecord, PredictedArm,
+    ProgressPoint, SEARCH_SCHEMA, SearchAnswer, SearchArm, SearchModelRecord, SearchPlanRecord,
+    SearchRecord, SearchRun, SearchStep, SearchVerdict, SpaceRecord, TruthRecord,
 };
 pub use service::{APPLIED_SCHEMA, Applied, ServiceRecord};
 pub use spin::{

@@ -55,7 +55,12 @@ pub struct SearchRecord {
     pub runs_used: usize,
     /// The best arm against `os-default`, measured afresh; `null` without.
     pub confirmation: Option<ConfirmationRecord>,
-    /// The least resource that is nearly as good; `null` where unknown.
+    /// The best shape on other CPUs, in pairs beside those that it was found
+    /// on; without an answer or `confirmation_pairs` nothing.
+    #[serde(default)]
+    pub other_cpus: Vec<OtherCpusRecord>,
+    /// The least resource that is nearly as good; `null` where unknown, and
+    /// where CPUs of one shape differ.
     pub least: Option<LeastRecord>,
     /// What it comes to.
     pub verdict: SearchVerdict,
@@ -193,6 +198,8 @@ pub enum SearchStep {
     Refinement,
     /// Best against `os-default`, after the choice was made.
     Confirmation,
+    /// The best shape on other CPUs against those of the confirmation.
+    OtherCpus,
     /// The least resource against the best, after that.
     Least,
 }
@@ -207,7 +214,7 @@ impl SearchStep {
     /// Is it a fresh comparison after the choice?
     #[must_use]
     pub const fn is_confirmation(self) -> bool {
-        matches!(self, Self::Confirmation | Self::Least)
+        matches!(self, Self::Confirmation | Self::OtherCpus | Self::Least)
     }
 }
 
@@ -335,6 +342,29 @@ pub struct ConfirmationRecord {
     /// indifference zone) or `undecided`.
     pub verdict: String,
     /// In words, with the interval.
+    pub sentence: String,
+}
+
+/// The best shape on other CPUs: do all CPUs of a shape do as well?
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OtherCpusRecord {
+    /// The arm on other CPUs.
+    pub arm: String,
+    /// The arm whose shape it has.
+    pub against: String,
+    /// Pairs.
+    pub pairs: usize,
+    /// Typical cost over that of `against`.
+    pub ratio: f64,
+    /// Lower end of the interval; `null` where the pairs allow none.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Confidence of the interval, whenever one looks.
+    pub confidence: f64,
+    /// As of the confirmation, against the arm whose shape it has.
+    pub verdict: String,
+    /// In words.
     pub sentence: String,
 }
 

@@ -200,6 +200,20 @@ fn confirmation(best: &str) -> ConfirmationRecord {
     }
 }
 
+/// A smaller arm that pairs confirmed.
+fn least(best: &str) -> LeastRecord {
+    LeastRecord {
+        arm: best.to_owned(),
+        of_best: 0.98,
+        low: 0.96,
+        high: 0.995,
+        measured: true,
+        pairs: 12,
+        confirmed: true,
+        sentence: "64 cores of one package: 98 % of the best.".to_owned(),
+    }
+}
+
 /// A finished search over so many arms (at least one).
 pub(crate) fn search(arms: usize, is_simulated: bool) -> SearchRecord {
     let topology = Topology::from_synthetic("package:2 l3:8 core:8 pu:2").unwrap();
@@ -257,16 +271,8 @@ pub(crate) fn search(arms: usize, is_simulated: bool) -> SearchRecord {
         runs_used: 23,
         zone: 0.01,
         confirmation: Some(confirmation(&best)),
-        least: Some(LeastRecord {
-            arm: best.clone(),
-            of_best: 0.98,
-            low: 0.96,
-            high: 0.995,
-            measured: true,
-            pairs: 12,
-            confirmed: true,
-            sentence: "64 cores of one package: 98 % of the best.".to_owned(),
-        }),
+        other_cpus: Vec::new(),
+        least: Some(least(&best)),
         verdict,
         true_regret: is_simulated.then_some(0.0),
         truth: is_simulated.then(|| TruthRecord {

@@ -157,7 +157,7 @@ impl Shape<'_> {
 }
 
 /// A CPU list whose CPUs are all there.
-fn listed(
+pub(super) fn listed(
     checker: &Checker<'_>,
     key: &str,
     list: Option<&str>,

@@ -272,8 +272,15 @@ impl Space {
     /// kernel threads favour it.
     #[must_use]
     pub fn choose(&self, occupancy: &Occupancy) -> CpuSet {
+        self.choose_beside(occupancy, &CpuSet::new())
+    }
+
+    /// CPUs that lie so and of which few are `avoided`: unit by unit those that
+    /// have fewest of them, else as [`Space::choose`] takes them.
+    #[must_use]
+    pub fn choose_beside(&self, occupancy: &Occupancy, avoided: &CpuSet) -> CpuSet {
         let mut chosen = CpuSet::new();
-        take(&self.classes.root, occupancy, &mut chosen);
+        take(&self.classes.root, occupancy, avoided, &mut chosen);
         chosen
     }
 
@@ -336,19 +343,28 @@ fn occupied(unit: &Unit, cpus: &CpuSet) -> Occupancy {
     }
 }
 
-fn take(unit: &Unit, occupancy: &Occupancy, chosen: &mut CpuSet) {
+fn take(unit: &Unit, occupancy: &Occupancy, avoided: &CpuSet, chosen: &mut CpuSet) {
     if let Some(cpu) = unit.cpu.filter(|_| occupancy.threads > 0) {
         chosen.insert(cpu);
     }
     let mut left: Vec<&Unit> = unit.children.iter().collect();
     left.sort_by_key(|child| child.boot_core);
     for part in &occupancy.parts {
+        if !avoided.is_empty() {
+            left.sort_by_cached_key(|child| {
+                let mut taken = CpuSet::new();
+                if child.class == part.class {
+                    take(child, &part.below, avoided, &mut taken);
+                }
+                taken.intersection(avoided).len()
+            });
+        }
         let mut wanted = part.units;
         left.retain(|child| {
             let takes = wanted > 0 && child.class == part.class;
             if takes {
                 wanted -= 1;
-                take(child, &part.below, chosen);
+                take(child, &part.below, avoided, chosen);
             }
             !takes
         });

@@ -191,6 +191,8 @@ fn brute_force(topology: &Topology) {
             assert!(ids.insert(space.id(occupancy)), "two placements of one id");
             let chosen = space.choose(occupancy);
             assert_eq!(space.occupancy(&chosen).as_ref(), Some(occupancy));
+            let other = space.choose_beside(occupancy, &chosen);
+            assert_eq!(space.occupancy(&other).as_ref(), Some(occupancy));
             if threads > 0 {
                 let name = space.named(occupancy, &even).to_string();
                 let parsed: Placement = name.parse().unwrap();
@@ -490,4 +492,28 @@ proptest! {
         let outside = CpuSet::single(40);
         prop_assert_eq!(space.occupancy(&outside), None);
     }
+}
+
+#[test]
+fn the_same_shape_lies_elsewhere_where_there_is_room() {
+    let topology = Topology::from_synthetic("package:2 l3:2 core:4 pu:2").unwrap();
+    let space = Space::of(&topology);
+    for shape in space.shapes(4) {
+        let here = space.choose(&shape.occupancy);
+        let there = space.choose_beside(&shape.occupancy, &here);
+        assert!(
+            here.intersection(&there).is_empty(),
+            "{}: {here} {there}",
+            shape.placement
+        );
+    }
+    // Twelve of sixteen cores: four are left out, and four others may be.
+    let spread = space.shapes(12).pop().unwrap();
+    let here = space.choose(&spread.occupancy);
+    let there = space.choose_beside(&spread.occupancy, &here);
+    assert_eq!(
+        here.difference(&there).len(),
+        12,
+        "another CPU of each core"
+    );
 }

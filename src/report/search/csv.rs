@@ -40,6 +40,7 @@ const fn step(step: SearchStep) -> &'static str {
         SearchStep::Search => "search",
         SearchStep::Refinement => "refinement",
         SearchStep::Confirmation => "confirmation",
+        SearchStep::OtherCpus => "other_cpus",
         SearchStep::Least => "least",
     }
 }

@@ -38,7 +38,12 @@ pub fn search(record: &SearchRecord, palette: Palette) -> String {
     }
     text.push_str(&failed(record));
     text.push_str(&sensitivities(record, palette));
-    let further = [confirmed(record), least(record), truth(record)];
+    let further = [
+        confirmed(record),
+        other_cpus(record),
+        least(record),
+        truth(record),
+    ];
     for sentence in further.into_iter().flatten() {
         text.push_str(&format!("\n{}\n", paragraph("", "", &visible(&sentence))));
     }
@@ -247,6 +252,23 @@ fn confirmed(record: &SearchRecord) -> Option<String> {
         .sentence
         .contains(sentence.trim_end_matches('.'));
     (!is_told).then(|| sentence.clone())
+}
+
+/// That the best shape ran on other CPUs, too, where that is no finding.
+fn other_cpus(record: &SearchRecord) -> Option<String> {
+    let last = record.other_cpus.last()?;
+    if record.findings.iter().any(|f| f.sentence == last.sentence) {
+        return None;
+    }
+    let pairs: usize = record.other_cpus.iter().map(|other| other.pairs).sum();
+    let choices = match record.other_cpus.len() {
+        1 => "another choice".to_owned(),
+        n => format!("{n} other choices"),
+    };
+    Some(format!(
+        "In the same shape {choices} of CPUs showed no difference ({pairs} pairs): no CPU \
+         stands out."
+    ))
 }
 
 fn least(record: &SearchRecord) -> Option<String> {

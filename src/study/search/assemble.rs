@@ -28,7 +28,10 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
     let predictions = predictions(engine, &costs);
     let names: Vec<String> = engine.arms.iter().map(|arm| arm.name.clone()).collect();
     let outcome = words::Outcome::of(engine, stopped);
-    let best = outcome.best;
+    let best = match outcome.best {
+        Some(DEFAULT) | None => outcome.best,
+        best => engine.outdone_by().or(best),
+    };
     SearchRecord {
         schema: SEARCH_SCHEMA.to_owned(),
         id: plan.id.clone(),
@@ -48,7 +51,8 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
         runs_used: engine.runs_used(),
         zone: engine.zone().exp_m1(),
         confirmation: outcome.confirmation.clone(),
-        least: best.and_then(|best| engine.least(best)),
+        other_cpus: engine.other_cpus(),
+        least: outcome.best.and_then(|best| engine.least(best)),
         verdict: match stopped {
             Some(_) => outcome.verdict(engine),
             None => SearchVerdict {

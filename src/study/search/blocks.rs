@@ -29,7 +29,7 @@ impl Engine<'_> {
             let moment = Moment {
                 phase: match step {
                     SearchStep::Warmup => Phase::Warmup,
-                    SearchStep::Confirmation | SearchStep::Least => Phase::Confirmation,
+                    step if step.is_confirmation() => Phase::Confirmation,
                     _ => Phase::Screening,
                 },
                 block: self.blocks,
@@ -94,6 +94,11 @@ impl Engine<'_> {
                 }
                 self.fresh.push(Reading { arm, block, y });
             }
+            SearchStep::OtherCpus => {
+                if let Some(others) = &mut self.others {
+                    others.take(arm, block, y);
+                }
+            }
             SearchStep::Least => {
                 if let Some(proposal) = &mut self.proposal {
                     proposal.take(arm, block, y);
@@ -148,6 +153,7 @@ const fn step_name(step: SearchStep) -> &'static str {
         SearchStep::Search => "search",
         SearchStep::Refinement => "refinement",
         SearchStep::Confirmation => "confirmation",
+        SearchStep::OtherCpus => "other-cpus",
         SearchStep::Least => "least",
     }
 }

@@ -65,18 +65,22 @@ pub(super) fn of_occupancy(
     let placement = space.placement(&occupancy);
     let place = placement.realise(topology);
     let place = place.map_err(|error| SearchError::Plan(error.to_string()))?;
-    let name = match plan.threads.len() {
-        0 | 1 => placement.to_string(),
-        _ if threads == 1 => format!("{placement} @ 1 thread"),
-        _ => format!("{placement} @ {threads} threads"),
-    };
     Ok(Candidate {
-        name,
+        name: named(plan, &placement, threads),
         workload: plan.workload.with_threads(threads, plan.sets_threads),
         place,
         occupancy,
         threads,
     })
+}
+
+/// The placement, with the threads where there are several numbers of them.
+pub(super) fn named(plan: &Plan, placement: &Placement, threads: usize) -> String {
+    match plan.threads.len() {
+        0 | 1 => placement.to_string(),
+        _ if threads == 1 => format!("{placement} @ 1 thread"),
+        _ => format!("{placement} @ {threads} threads"),
+    }
 }
 
 /// The most compact and the most spread shape, of the number of threads that

@@ -82,7 +82,7 @@ impl Pairs {
         is_none || (is_one && is_known)
     }
 
-    fn verdict(&self, zone: f64) -> &'static str {
+    pub(super) fn verdict(&self, zone: f64) -> &'static str {
         match self.interval() {
             Some((low, high)) if low > -zone && high < zone => "same",
             Some((_, high)) if high < 0.0 => "faster",

@@ -14,6 +14,7 @@ use super::choice::{
 use super::confirm::Pairs;
 use super::features::{View, no_arms, usual_mean};
 use super::least::Proposal;
+use super::other_cpus::Others;
 use super::past::Past;
 use super::{Candidate, Observer, Plan, SearchError, assemble};
 use crate::machine::Machine;
@@ -86,11 +87,13 @@ pub(super) struct Engine<'a> {
     pub(super) standing: Option<Standing>,
     pub(super) progress: Vec<ProgressPoint>,
     pub(super) pairs: Option<Pairs>,
+    pub(super) others: Option<Others>,
     pub(super) proposal: Option<Proposal>,
     pub(super) is_settled: bool,
     /// Was the shape run that is least like those before it?
     has_tried_strangest: bool,
-    /// Moves that did not earn the lead.
+    /// Arms that cannot lead: moves that did not earn it, and CPUs that were
+    /// tried for the best shape.
     pub(super) dropped: Vec<usize>,
     /// How many placements there are.
     pub(super) counts: Vec<SpaceRecord>,
@@ -171,6 +174,7 @@ impl<'a> Engine<'a> {
             standing: None,
             progress: Vec::new(),
             pairs: None,
+            others: None,
             proposal: None,
             is_settled: false,
             has_tried_strangest: false,
@@ -216,6 +220,7 @@ impl<'a> Engine<'a> {
                 // What was learnt on the way may have changed who leads.
                 let again = self.settle();
                 self.confirm()?;
+                self.try_other_cpus()?;
                 self.confirm_least()?;
                 match again {
                     Err(Halt::Stopped(Stopped::Runs | Stopped::Budget)) | Ok(()) => Ok(()),

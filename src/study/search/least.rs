@@ -2,6 +2,7 @@
 //! model, confirmed by fresh pairs. A proposal that is not confirmed is not the
 //! answer: the model alone is wrong in one of nine.
 
+use super::choice::DEFAULT;
 use super::confirm::Pairs;
 use super::engine::{Engine, HEAVY_TAILS, Halt};
 use super::words;
@@ -42,6 +43,7 @@ impl Engine<'_> {
     pub(super) fn confirm_least(&mut self) -> Result<(), Halt> {
         let most = self.plan.confirmation_pairs.min(MOST_PAIRS);
         let best = words::Outcome::of(self, None).best;
+        let best = best.filter(|&best| best == DEFAULT || self.outdone_by().is_none());
         let proposed = best.and_then(|best| Some((best, self.propose(best)?)));
         let Some((best, arm)) = proposed.filter(|(best, arm)| best != arm && most > 0) else {
             return Ok(());
@@ -83,7 +85,11 @@ impl Engine<'_> {
 
     /// The least resource as it stands in the record. What pairs do not confirm
     /// is not smaller than the best; without pairs it is what the model says.
+    /// Where CPUs of one shape differ, shapes alone do not tell.
     pub(super) fn least(&self, best: usize) -> Option<LeastRecord> {
+        if best != DEFAULT && self.outdone_by().is_some() {
+            return None;
+        }
         let limit = self.plan.least_within.ln_1p();
         let tried = self.proposal.as_ref().filter(|p| p.best == best);
         let confirmed = tried.filter(|proposal| proposal.is_confirmed(limit));

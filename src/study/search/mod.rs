@@ -8,7 +8,8 @@
 //! dangerous challengers run until hardly any can beat the leader by more than
 //! the indifference zone (`choice`). Moves of one thread of the winner are
 //! tried where the model leaves room for them. The winner is measured afresh
-//! against `os-default` (`confirm`): a screening estimate is never the result.
+//! against `os-default` (`confirm`): a screening estimate is never the result,
+//! and against itself on other CPUs (`other_cpus`): equal ones may not be alike.
 
 mod assemble;
 mod blocks;
@@ -18,6 +19,7 @@ mod confirm;
 mod engine;
 mod features;
 mod least;
+mod other_cpus;
 mod past;
 pub mod predict;
 mod refine;

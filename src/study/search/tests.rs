@@ -176,7 +176,9 @@ fn every_block_runs_the_default_and_the_winner_is_measured_afresh() {
     let record = search(&text, &plan(&[8], 2));
     let blocks = record.runs.iter().map(|run| run.run.block).max().unwrap();
     for block in 0..=blocks {
-        let is_least = |run: &&crate::record::SearchRun| run.step == SearchStep::Least;
+        let is_least = |run: &&crate::record::SearchRun| {
+            matches!(run.step, SearchStep::Least | SearchStep::OtherCpus)
+        };
         let mut of_block = record.runs.iter().filter(|run| run.run.block == block);
         if of_block.clone().any(|run| is_least(&run)) {
             continue;
@@ -191,8 +193,51 @@ fn every_block_runs_the_default_and_the_winner_is_measured_afresh() {
         let fresh = &record.runs[chosen.unwrap()..];
         assert!(fresh.iter().all(|run| run.step.is_confirmation()));
         let pairs = record.least.as_ref().map_or(0, |least| least.pairs);
-        assert_eq!(fresh.len(), 2 * (confirmation.pairs + pairs));
+        let others: usize = record.other_cpus.iter().map(|other| other.pairs).sum();
+        assert!(others > 0);
+        assert_eq!(fresh.len(), 2 * (confirmation.pairs + others + pairs));
     }
+}
+
+#[test]
+fn a_bad_core_is_left_for_the_same_shape_elsewhere() {
+    let text = |slow: &str| {
+        format!(
+            "topology = \"package:2 l3:2 core:4 pu:2\"\n[performance]\n\
+             policy = \"random-idle\"\n{slow}[workload.default]\nbase_s = 8.0\nthreads = 4\n\
+             [workload.default.demand]\nsplit = \"static\"\nexchanges_per_s = 1e6\n\
+             [noise]\nsd = 0.01\n"
+        )
+    };
+    let alike = search(&text(""), &plan(&[4], 1));
+    assert_eq!(
+        alike.verdict.kind,
+        SearchAnswer::Best,
+        "{:?}",
+        alike.verdict
+    );
+    assert!(alike.best.unwrap().starts_with("shape:"));
+    assert!(!alike.findings.iter().any(|f| f.check == "unlike_cpus"));
+
+    // Every shape uses it, so that os-default leads.
+    let unlike = search(
+        &text("slow_cpus = \"2-3\"\nslow_speed = 0.8\n"),
+        &plan(&[4], 1),
+    );
+    assert_eq!(unlike.other_cpus.last().unwrap().verdict, "faster");
+    let best = unlike.best.clone().unwrap();
+    assert!(best.starts_with("cpu:"), "{best}");
+    assert_eq!(unlike.verdict.advice, format!("Use {best}."));
+    assert!(unlike.true_regret.unwrap() < 0.01, "{:?}", unlike.truth);
+    let finding = unlike.findings.iter().find(|f| f.check == "unlike_cpus");
+    let advice = &finding.unwrap().advice;
+    assert!(advice.contains("taskset -c LIST"), "{advice}");
+    let confirmation = unlike.confirmation.unwrap();
+    assert_eq!(
+        (confirmation.arm, confirmation.verdict.as_str()),
+        (best, "faster")
+    );
+    assert_eq!(unlike.least, None);
 }
 
 #[test]

@@ -28,6 +28,14 @@ impl Outcome {
             let name = &engine.arms[pairs.arm].name;
             pairs.record(name, zone)
         });
+        if let Some(pairs) = engine.lifted() {
+            return Self {
+                best: Some(pairs.arm),
+                leader,
+                confirmation: Some(pairs.record(&engine.arms[pairs.arm].name, zone)),
+                stopped,
+            };
+        }
         let verdict = confirmation.as_ref().map(|c| c.verdict.as_str());
         let is_named = engine.is_settled || verdict == Some("faster");
         let best = leader.filter(|_| is_named).map(|leader| match verdict {
@@ -54,6 +62,13 @@ impl Outcome {
             }
             (Some(best), _) => self.unconfirmed(engine, best),
             (None, _) => self.undecided(engine),
+        };
+        let (sentence, advice) = match (engine.outdone_by(), kind, engine.unlike_cpus()) {
+            (Some(other), SearchAnswer::Best, Some(unlike)) => (
+                format!("{sentence} {}", unlike.sentence),
+                format!("Use {}.", engine.arms[other].name),
+            ),
+            _ => (sentence, advice),
         };
         SearchVerdict {
             kind,
@@ -178,7 +193,9 @@ impl Outcome {
 /// a shape that is unlike its neighbours.
 fn tried(engine: &Engine<'_>) -> String {
     let runs = engine.runs_of_arms();
-    let is_shape = |arm: &usize| *arm != DEFAULT && engine.refined_from[*arm].is_none();
+    let is_shape = |&arm: &usize| {
+        arm != DEFAULT && engine.refined_from[arm].is_none() && !engine.is_elsewhere(arm)
+    };
     let shapes: Vec<usize> = (0..engine.arms.len()).filter(is_shape).collect();
     let ran = shapes.iter().filter(|&&arm| runs[arm] > 0).count();
     let left = shapes.len() - ran;
@@ -264,6 +281,7 @@ pub(super) fn findings(engine: &Engine<'_>) -> Vec<Finding> {
             )
         })
         .collect();
+    findings.extend(engine.unlike_cpus());
     findings.extend(threads_differ(engine));
     findings
 }

@@ -28,6 +28,11 @@ pub(in crate::machine::sim) struct Keys {
     /// Seconds after which the scheduler places threads anew; `None`: never.
     pub(super) rebalance_s: Option<f64>,
 
+    /// CPUs that are slower than others of their kind, which nothing reports,
+    /// and by what factor their speed is multiplied.
+    pub(super) slow_cpus: Option<String>,
+    pub(super) slow_speed: f64,
+
     /// Issue slots of a core, over what one thread can use alone.
     pub(super) smt_slots: f64,
     /// Share of computing time that a thread loses where buffers and inner
@@ -76,6 +81,8 @@ impl Default for Keys {
         Self {
             policy: Spread::CoreFirst,
             rebalance_s: None,
+            slow_cpus: None,
+            slow_speed: 0.7,
             smt_slots: 1.0,
             smt_partition: 0.05,
             turbo_drop: 0.1,
@@ -126,6 +133,7 @@ impl Keys {
     pub(super) fn check(&self, checker: &Checker<'_>) -> Result<(), DescriptionError> {
         let positive = [
             ("rebalance_s", self.rebalance_s),
+            ("slow_speed", Some(self.slow_speed)),
             ("smt_slots", Some(self.smt_slots)),
             ("l2_load_ns", Some(self.l2_load_ns)),
             ("llc_load_ns", Some(self.llc_load_ns)),

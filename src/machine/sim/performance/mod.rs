@@ -24,6 +24,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::description::Checker;
 use super::noise::gaussian;
+use super::shape::listed;
 use super::wiring::Wiring;
 use super::workload::SimWorkload;
 use super::{DescriptionError, LONGEST_RUN_S};
@@ -121,9 +122,14 @@ impl Performance {
         checker: &Checker<'_>,
     ) -> Result<Self, DescriptionError> {
         keys.check(checker)?;
+        let present = topology.cpus.iter().map(|cpu| cpu.id).collect();
+        let key = "performance.slow_cpus";
+        let slow = listed(checker, key, keys.slow_cpus.as_deref(), &present)?;
+        let mut seats = Seats::new(wiring.true_topology(), topology, speeds, &keys);
+        seats.slow_down(&slow.unwrap_or_default(), keys.slow_speed);
         Ok(Self {
             figures: keys.figures(wiring),
-            seats: Seats::new(wiring.true_topology(), topology, speeds, &keys),
+            seats,
             keys,
             known: Mutex::default(),
         })

@@ -119,6 +119,15 @@ impl Seats {
         }
     }
 
+    /// Multiplies the speed of some CPUs, which are of a kind of their own then.
+    pub(super) fn slow_down(&mut self, cpus: &CpuSet, factor: f64) {
+        let kinds = self.seats.iter().map(|seat| seat.kind).max().unwrap_or(0) + 1;
+        for seat in self.seats.iter_mut().filter(|s| cpus.contains(s.cpu)) {
+            seat.speed *= factor;
+            seat.kind += kinds;
+        }
+    }
+
     /// Positions of the CPUs of a mask, in the order of the tree.
     pub(super) fn positions(&self, cpus: &CpuSet) -> Vec<usize> {
         let mut found: Vec<usize> = cpus
