@@ -15,6 +15,9 @@ use super::hint::{MOST_ADDITIONS, chained, plain, stretched};
 /// Longer hints than this are made of several parts, so that no part needs more
 /// additions than there are even at 6 GHz.
 const LONGEST_PART_NS: f64 = 80.0;
+/// No hint is shorter: two cycles at 6 GHz. Bursts of what is asked for would be
+/// millions of hints long.
+const SHORTEST_PART_NS: f64 = 0.3;
 /// A burst of calibration: long against reading the clock twice (20 to 50 ns),
 /// short against the time between two interrupts (1 to 4 ms).
 const BURST_NS: f64 = 40_000.0;
@@ -93,6 +96,9 @@ impl Hints {
     pub fn lasting(wanted_ns: f64, clock: &Clock) -> Option<Self> {
         let parts = (wanted_ns / LONGEST_PART_NS).ceil().max(1.0);
         let part_ns = wanted_ns / parts;
+        if part_ns < SHORTEST_PART_NS {
+            return None;
+        }
         let bare = |made| Self {
             made,
             parts: 1,
