@@ -12,7 +12,7 @@ use std::time::Duration;
 use pinwise::machine::linux::{Change, FAULT_POINTS, Ledger, LedgerOptions};
 use pinwise::topology::CpuSet;
 
-use crate::support::{pinwise, run, skipped, texts};
+use crate::support::{heed_signals, pinwise, run, skipped, texts};
 
 const KINDS: [&str; 5] = ["int", "term", "kill", "panic", "full"];
 /// What makes this test program the process that is ended.
@@ -156,6 +156,7 @@ impl Scene {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
+        heed_signals(&mut command);
         let status = command.status().unwrap();
         self.wait_for_guardian();
         (status, seen.exists())

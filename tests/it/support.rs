@@ -2,6 +2,7 @@
 //! not run.
 
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -22,7 +23,41 @@ pub(crate) fn pinwise(store: &Path) -> Command {
     if pinwise::report::page::PAGE.is_none() {
         command.env("PINWISE_PAGE", root().join("tests/data/page.html"));
     }
+    heed_signals(&mut command);
     command
+}
+
+/// Signals end the command as they do at a terminal, though who runs the tests
+/// ignores some, as `nohup` and shells in the background do.
+pub(crate) fn heed_signals(command: &mut Command) {
+    const SIGNALS: [libc::c_int; 3] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT];
+    let heed = || {
+        for signal in SIGNALS {
+            #[expect(unsafe_code, reason = "no handler is set, only taken away")]
+            // SAFETY: signal may be called between fork and exec.
+            let before = unsafe { libc::signal(signal, libc::SIG_DFL) };
+            if before == libc::SIG_ERR {
+                return Err(std::io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    };
+    if is_ignored(&SIGNALS) {
+        #[expect(unsafe_code, reason = "std has no other way")]
+        // SAFETY: the closure makes system calls only.
+        unsafe {
+            command.pre_exec(heed);
+        }
+    }
+}
+
+/// Is one of these signals ignored by this process?
+fn is_ignored(signals: &[libc::c_int]) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let mask = mask.unwrap_or(0);
+    signals.iter().any(|signal| mask >> (signal - 1) & 1 == 1)
 }
 
 /// Runs pinwise with these arguments and a throw-away store.

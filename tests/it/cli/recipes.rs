@@ -1,6 +1,8 @@
 //! `recipes` and `compare --recipe`: the list, what is refused and in which
 //! words, and small recipes that really run.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use serde_json::Value;
@@ -28,7 +30,12 @@ threads = { default = "1", about = "threads of sort" }
 /// A stage whose recipes' folders are its own.
 fn stage() -> Stage {
     let stage = Stage::new();
-    std::fs::create_dir(stage.folder.path().join("tmp")).unwrap();
+    let tmp = stage.folder.path().join("tmp");
+    std::fs::create_dir(&tmp).unwrap();
+    // A recipe that root starts runs as another user, whatever the umask.
+    for folder in [stage.folder.path(), &tmp] {
+        std::fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
+    }
     stage
 }
 
