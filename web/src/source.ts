@@ -2,6 +2,7 @@
 // site. Nothing else in the page knows the difference.
 
 import { watchList, watchRecord } from './live';
+import { shellWords } from './words';
 
 /** A line of the history. */
 export interface Entry {
@@ -156,7 +157,7 @@ function inlinedSource(data: Inlined, diffs: NonNullable<Inlined['diffs']>): Sou
     has: (id) => ids.has(id),
     diff: async (a, b) => {
       const found = diffs.find((diff) => diff.a === a && diff.b === b);
-      if (!found) throw new PageError(`This report does not compare '${a}' with '${b}'.`, `pinwise diff ${a} ${b} does, and so does the page of pinwise serve.`);
+      if (!found) throw new PageError(`This report does not compare '${a}' with '${b}'.`, `pinwise diff ${shellWords([a, b])} does, and so does the page of pinwise serve.`);
       return found.record;
     },
     canDiff: (a, b) => diffs.some((diff) => diff.a === a && diff.b === b),

@@ -80,10 +80,22 @@ export function section(title: string, ...children: (Node | null)[]): HTMLElemen
   return h('section', { aria: { label: title } }, h('h2', {}, title), ...children);
 }
 
-/** Arguments as a shell takes them. */
+/** Arguments as a shell takes them; what cannot be seen is written as bash and zsh read it. */
 export function shellWords(words: readonly string[]): string {
-  return words.map((word) => (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(' ');
+  return words.map(shellWord).join(' ');
 }
+
+function shellWord(word: string): string {
+  if (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word)) return word;
+  // Of a word with a line feed in it a terminal could run the first line when it is pasted.
+  if (HIDDEN.test(word)) return `$'${word.replace(/['\\]/g, '\\$&').replace(HIDDEN_ALL, escaped)}'`;
+  return `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
+const HIDDEN_ALL = new RegExp(HIDDEN, 'gu');
+
+const escaped = (c: string): string => `\\U${c.codePointAt(0)!.toString(16).padStart(8, '0')}`;
 
 /** Units of a machine, one and many. */
 const UNITS: Readonly<Record<string, readonly [string, string]>> = {

@@ -109,7 +109,7 @@ fn how_to_apply(record: &SearchRecord) -> Option<String> {
         .collect();
     Some(format!(
         "Run: taskset -c {} {}",
-        arm.cpus,
+        shell_words::quote(&arm.cpus),
         shell_words::join(&command)
     ))
 }

@@ -28,6 +28,19 @@ fn a_search_that_found_the_best() {
 }
 
 #[test]
+fn cpus_of_a_record_stay_one_word_of_a_shell() {
+    let mut record = made(65, false);
+    for arm in &mut record.arms {
+        arm.cpus = "0;touch x".to_owned();
+    }
+    let text = search(&record, Palette::new(false));
+    assert!(
+        text.contains("→ Run: taskset -c '0;touch x' ./prog"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_search_on_a_simulated_machine() {
     let mut record = made(12, true);
     record.best = Some(record.arms[2].name.clone());

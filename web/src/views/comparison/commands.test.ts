@@ -49,6 +49,19 @@ test('memory is placed by numactl, environment and input go along', () => {
   ]);
 });
 
+test('what a record calls a list of CPUs or nodes stays one word', () => {
+  const cpus = '0;touch x';
+  const nodes = ['0 $(touch y)'] as unknown as number[];
+  const command = (memory: string | null): string | undefined => {
+    const best = arm('one-llc', { cpus, placement: { name: 'one-llc', kind: 'confined', memory, memory_nodes: nodes } });
+    return applyCommands(comparison([arm('os-default'), best]))[1]?.command;
+  };
+  expect(command(null)).toBe(`taskset -c '0;touch x' ./prog 'a b'`);
+  expect(command('local')).toBe(`numactl -C '0;touch x' --localalloc ./prog 'a b'`);
+  expect(command('bind')).toBe(`numactl -C '0;touch x' '--membind=0 $(touch y)' ./prog 'a b'`);
+  expect(command('interleave')).toBe(`numactl -C '0;touch x' '--interleave=0 $(touch y)' ./prog 'a b'`);
+});
+
 test('where nothing is to be changed there is nothing to apply', () => {
   expect(applyCommands(comparison([arm('os-default')], { best: 'os-default', verdict: { kind: 'leave_alone' } }))).toEqual([]);
   expect(applyCommands(comparison([arm('os-default'), arm('one-llc')], { verdict: { kind: 'undecided' }, best: null }))).toEqual(

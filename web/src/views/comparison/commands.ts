@@ -22,7 +22,7 @@ export function applyCommands(record: ComparisonRecord): Told[] {
     { what: 'with pinwise', command: `pinwise run --place ${shellWords([best.placement?.name ?? best.name])} -- ${command}` },
   ];
   const tool = bindingTool(best);
-  if (tool) told.push({ what: `with ${tool.split(' ')[0]}`, command: `${tool} ${command}` });
+  if (tool) told.push({ what: `with ${tool[0]}`, command: `${shellWords(tool)} ${command}` });
   return told;
 }
 
@@ -35,18 +35,25 @@ function withSurroundings(arm: Arm): string {
 }
 
 /** taskset, or numactl where memory is placed, too; null where the record does not tell enough. */
-function bindingTool(arm: Arm): string | null {
+function bindingTool(arm: Arm): string[] | null {
   if (!arm.cpus) return null;
+  const memory = memoryOption(arm);
+  if (memory === null) return null;
+  return memory === '' ? ['taskset', '-c', arm.cpus] : ['numactl', '-C', arm.cpus, memory];
+}
+
+/** What numactl is told of memory: '' for nothing, null for what it has no word for. */
+function memoryOption(arm: Arm): string | null {
   const nodes = (arm.placement?.memory_nodes ?? []).join(',');
   switch (arm.placement?.memory ?? null) {
     case null:
-      return `taskset -c ${arm.cpus}`;
+      return '';
     case 'local':
-      return `numactl -C ${arm.cpus} --localalloc`;
+      return '--localalloc';
     case 'bind':
-      return `numactl -C ${arm.cpus} --membind=${nodes}`;
+      return `--membind=${nodes}`;
     case 'interleave':
-      return `numactl -C ${arm.cpus} --interleave=${nodes}`;
+      return `--interleave=${nodes}`;
     default:
       return null;
   }

@@ -3,7 +3,7 @@
 import { h, visible } from '../../dom';
 import { count, minute } from '../../format';
 import type { Entry, Source } from '../../source';
-import { section } from '../../words';
+import { section, shellWords } from '../../words';
 import { missingReport, REPORT_SCHEMA } from '../fleet-report/at-hand';
 import { addressOf } from '../history/shape';
 
@@ -60,7 +60,7 @@ function list(known: readonly KnownFleet[], source: Source): HTMLElement {
       h('th', { scope: 'row' }, fleet.plan ? h('a', { href: address(fleet.plan) }, visible(fleet.id)) : visible(fleet.id)),
       h('td', {}, minute(fleet.plan?.time ?? fleet.report?.time ?? '')),
       h('td', {}, visible(fleet.plan?.verdict ?? '–')),
-      h('td', {}, fleet.report ? h('a', { href: address(fleet.report) }, visible(fleet.report.verdict || 'Report')) : h('code', {}, visible(`pinwise fleet report ${fleet.id}`))),
+      h('td', {}, fleet.report ? h('a', { href: address(fleet.report) }, visible(fleet.report.verdict || 'Report')) : h('code', {}, visible(`pinwise fleet report ${shellWords([fleet.id])}`))),
       source.kind === 'site' ? h('td', {}, h('a', { href: addressOf({ tag: `fleet:${fleet.id}` }), aria: { label: visible(`Records of ${fleet.id}`) } }, 'Records')) : null);
   const heads = ['Fleet', 'Submitted, UTC', 'Asked', 'Report', ...(source.kind === 'site' ? ['History'] : [])];
   return h('div', { class: 'scroll', role: 'region', tabIndex: 0, aria: { label: 'Fleets' } },

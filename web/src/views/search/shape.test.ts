@@ -42,6 +42,11 @@ test('a prediction is held against what it had not seen', () => {
   );
 });
 
+test('what a search calls a list of CPUs stays one word', () => {
+  const arms = [{ name: 'y', placement: 'shape:pkg=2', cpus: '0 && touch x' }];
+  expect(runCommands({ ...SEARCH, arms }, 'y', 'The best')[1]?.[1]).toContain(`taskset -c '0 && touch x' ./prog`);
+});
+
 test('the best is run with its threads', () => {
   expect(runCommands(SEARCH, SEARCH.best, 'The best')).toEqual([
     ['The best with pinwise, 4 threads', 'pinwise run --place shape:pkg=1 -- ./prog -t 4'],

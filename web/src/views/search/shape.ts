@@ -78,7 +78,7 @@ export function runCommands(record: SearchRecord, name: string | null | undefine
   const threads = record.plan?.sets_threads && arm.threads ? `, ${arm.threads} threads` : '';
   return [
     [`${what} with pinwise${threads}`, `pinwise run --place ${shellWords([arm.placement])} -- ${command}`],
-    ...(arm.cpus ? [[`${what} with taskset${threads}`, `taskset -c ${arm.cpus} ${command}`] as const] : []),
+    ...(arm.cpus ? [[`${what} with taskset${threads}`, `taskset -c ${shellWords([arm.cpus])} ${command}`] as const] : []),
   ];
 }
 
