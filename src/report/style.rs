@@ -76,19 +76,56 @@ impl Palette {
     }
 }
 
-/// Text with control characters, which could fool a terminal, made visible.
+/// Characters that show nothing of their own: formats (as those that turn the
+/// direction of writing), separators of lines, and what Unicode 17 calls
+/// default-ignorable. The page's `visible` has the same.
+const HIDDEN: [(char, char); 25] = [
+    ('\u{ad}', '\u{ad}'),
+    ('\u{34f}', '\u{34f}'),
+    ('\u{600}', '\u{605}'),
+    ('\u{61c}', '\u{61c}'),
+    ('\u{6dd}', '\u{6dd}'),
+    ('\u{70f}', '\u{70f}'),
+    ('\u{890}', '\u{891}'),
+    ('\u{8e2}', '\u{8e2}'),
+    ('\u{115f}', '\u{1160}'),
+    ('\u{17b4}', '\u{17b5}'),
+    ('\u{180b}', '\u{180f}'),
+    ('\u{200b}', '\u{200f}'),
+    ('\u{2028}', '\u{202e}'),
+    ('\u{2060}', '\u{206f}'),
+    ('\u{3164}', '\u{3164}'),
+    ('\u{fe00}', '\u{fe0f}'),
+    ('\u{feff}', '\u{feff}'),
+    ('\u{ffa0}', '\u{ffa0}'),
+    ('\u{fff0}', '\u{fffb}'),
+    ('\u{110bd}', '\u{110bd}'),
+    ('\u{110cd}', '\u{110cd}'),
+    ('\u{13430}', '\u{1343f}'),
+    ('\u{1bca0}', '\u{1bca3}'),
+    ('\u{1d173}', '\u{1d17a}'),
+    ('\u{e0000}', '\u{e0fff}'),
+];
+
+/// Could this character fool who reads it? Control characters drive a terminal,
+/// and what cannot be seen makes two names look alike.
+pub(super) fn is_hidden(c: char) -> bool {
+    // Most text is ASCII, and of what follows the first is U+00AD.
+    c.is_control() || (c > '\u{9f}' && HIDDEN.iter().any(|(low, high)| (*low..=*high).contains(&c)))
+}
+
+/// Text with what could fool a terminal or its reader made visible.
 #[must_use]
 pub fn visible(text: &str) -> String {
-    text.chars()
-        .flat_map(|c| {
-            let escaped: String = if c.is_control() {
-                c.escape_default().collect()
-            } else {
-                c.to_string()
-            };
-            escaped.chars().collect::<Vec<char>>()
-        })
-        .collect()
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hidden(c) {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
 }
 
 /// Like [`visible`], but lines stay lines.
@@ -337,6 +374,19 @@ mod tests {
         assert_eq!(quantity(1.0, "\u{1b}x"), "1.00 \\u{1b}x");
         let rows = vec![vec!["a\u{1b}[31m\r".to_owned()]];
         assert!(table(&["head"], rows).contains("a\\u{1b}[31m\\r"));
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_made_visible() {
+        for hidden in
+            "\u{ad}\u{61c}\u{200b}\u{202e}\u{2028}\u{2060}\u{2066}\u{3164}\u{fe0f}\u{e0041}".chars()
+        {
+            let escaped = format!("a{}b", hidden.escape_unicode());
+            assert_eq!(visible(&format!("a{hidden}b")), escaped);
+            assert_eq!(shortened(&format!("a{hidden}b"), 20), escaped);
+        }
+        let plain = "± 4.2 µs · Ärger → 日本語 \u{e000}";
+        assert_eq!(visible(plain), plain);
     }
 
     #[test]

@@ -53,11 +53,10 @@ export function fill(parent: Element, ...children: Child[]): void {
 }
 
 /**
- * Text with what cannot be seen made visible: control characters and those
- * that turn the direction of writing, as terminals get it from pinwise.
+ * Text with what cannot be seen made visible, as terminals get it from
+ * pinwise: control characters, and those that have no width, turn the direction
+ * of writing or show only where a line breaks. Line feeds and tabs stay.
  */
 export function visible(text: string): string {
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g, (c) =>
-    `\\u{${c.codePointAt(0)!.toString(16)}}`,
-  );
+  return text.replace(/(?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu, (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`);
 }

@@ -1,6 +1,7 @@
 //! Text that fits a number of columns, from names that may hold anything.
 
 use super::{Piece, Row};
+use crate::report::style::is_hidden;
 
 /// Columns that a text takes.
 pub(super) fn width(text: &str) -> usize {
@@ -12,7 +13,7 @@ pub(super) fn width(text: &str) -> usize {
 /// and, for terminals that know ASCII only, everything else become `?`.
 pub(super) fn safe(name: &str, ascii: bool) -> String {
     let shown = |c: char| {
-        let is_bad = c.is_control() || width(c.encode_utf8(&mut [0; 4])) == 0;
+        let is_bad = is_hidden(c) || width(c.encode_utf8(&mut [0; 4])) == 0;
         if is_bad || (ascii && !c.is_ascii()) {
             '?'
         } else {
