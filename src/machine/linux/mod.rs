@@ -447,10 +447,15 @@ fn search_path() -> String {
     std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned())
 }
 
+/// Where records are kept and the password to it: what is measured has no
+/// business with either.
+const STORE_VARIABLES: [&str; 2] = ["PINWISE_STORE", "PGPASSWORD"];
+
 /// What this process inherited, without what it adds for commands itself.
 fn inherited_environment() -> BTreeMap<String, CString> {
     let all = whole_environment();
-    all.filter(|(name, _)| name != MARK && name != PADDING)
+    all.filter(|(name, _)| ![MARK, PADDING].contains(&name.as_str()))
+        .filter(|(name, _)| !STORE_VARIABLES.contains(&name.as_str()))
         .collect()
 }
 

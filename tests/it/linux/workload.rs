@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::trial::{Trial, runs_of};
+use super::trial::{SHORT, Trial, finish, runs_of};
 
 /// The metric of every run.
 fn readings(record: &Value) -> Vec<f64> {
@@ -157,6 +157,32 @@ fn helpers_that_fail_end_the_experiment() {
     assert_eq!(runs_of(&record).len(), 3);
     assert!(record["stopped"].is_null());
     trial.leaves_no_process();
+}
+
+#[test]
+fn a_measured_command_learns_neither_store_nor_password() {
+    let trial = Trial::new();
+    let run = |variables: &[&str]| {
+        let mut words = SHORT.to_vec();
+        words.extend(["--max-runs", "1", "--output", "kept"]);
+        words.extend(variables);
+        words.extend(["--", "env"]);
+        let mut command = trial.pinwise(&words);
+        command.env("PGPASSWORD", "sesame");
+        finish(command.spawn().unwrap()).succeeded();
+        let kept = std::fs::read_dir(trial.path("kept")).unwrap();
+        let kept = kept.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());
+        let text: String = kept.collect();
+        assert!(text.contains("PATH="), "{text}");
+        std::fs::remove_dir_all(trial.path("kept")).unwrap();
+        text
+    };
+    let text = run(&[]);
+    assert!(!text.contains("PINWISE_STORE"), "{text}");
+    assert!(!text.contains("sesame"), "{text}");
+    // What is asked for is given.
+    let text = run(&["--env", "PGPASSWORD=other"]);
+    assert!(text.contains("PGPASSWORD=other"), "{text}");
 }
 
 #[test]
