@@ -1,11 +1,11 @@
 //! `history` and `show`: what was stored.
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use serde_json::json;
 
 use super::args::{Format, Global, HistoryArgs, Narrowing, ShowArgs};
 use super::terminal::Terminal;
-use super::{Exit, open_store};
+use super::{Exit, location, open_store_to_read, spool};
 use crate::record::{
     BENCH_SCHEMA, Bench, FLEET_NODE_SCHEMA, FLEET_REPORT_SCHEMA, FLEET_SCHEMA, FleetNode,
     FleetRecord, FleetReport, PROFILE_SCHEMA, ProfileRecord, REPRODUCTION_SCHEMA, Reproduction,
@@ -16,9 +16,19 @@ use crate::record::{
 use crate::report::{self, Line, page};
 use crate::store::{Filter, Listed, Store};
 
-/// The store, which these commands cannot do without.
+/// Why there is no store to be read.
+const NOTHING: &str = "--store none: there is nothing to read";
+
+/// The store, which these commands cannot do without, for reading.
 pub(super) fn needed_store(global: &Global) -> anyhow::Result<Store> {
-    open_store(global)?.ok_or_else(|| anyhow::anyhow!("--store none: there is nothing to read"))
+    open_store_to_read(global)?.with_context(|| NOTHING)
+}
+
+/// The same, to change what is in it.
+pub(super) fn changed_store(global: &Global) -> anyhow::Result<Store> {
+    let location = location(global)?;
+    let spool = spool(&location, Terminal::new(global))?;
+    Store::open_to_change(&location, &spool)?.with_context(|| NOTHING)
 }
 
 /// The filter that options stand for.

@@ -2,7 +2,7 @@
 //! virtual machines change with a reboot or a migration.
 
 use super::args::Global;
-use super::open_store;
+use super::open_store_to_read;
 use crate::machine::linux::boot_id;
 use crate::record::{TOPOLOGY_SCHEMA, TopologyRecord};
 use crate::store::{Filter, Store, StoreError};
@@ -20,7 +20,7 @@ pub(super) fn measured_before(
     spec: &str,
 ) -> Option<TopologyRecord> {
     let host = host(topology, spec);
-    let store = open_store(global).ok()??;
+    let store = open_store_to_read(global).ok()??;
     let known = store.newest(TOPOLOGY_SCHEMA, host).ok()??.topology().ok()?;
     is_of_this_boot(&known, topology, spec).then_some(known)
 }

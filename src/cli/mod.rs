@@ -213,6 +213,13 @@ fn open_store(global: &Global) -> anyhow::Result<Option<Store>> {
     Ok(Store::open_at(&location, &spool(&location, terminal)?)?)
 }
 
+/// Opens the store for reading, unless there shall be none: nothing is made.
+fn open_store_to_read(global: &Global) -> anyhow::Result<Option<Store>> {
+    let location = location(global)?;
+    let spool = spool(&location, Terminal::new(global))?;
+    Ok(Store::open_to_read(&location, &spool)?)
+}
+
 /// Where a store puts by what it cannot deliver; a file needs none.
 fn spool(location: &Location, terminal: Terminal) -> anyhow::Result<Spool> {
     let folder = match location {

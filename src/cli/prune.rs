@@ -6,7 +6,7 @@ use anyhow::Context;
 use serde_json::json;
 
 use super::args::{Global, PruneArgs};
-use super::history::{filter, line, needed_store};
+use super::history::{changed_store, filter, line};
 use super::terminal::Terminal;
 use super::{Exit, location};
 use crate::machine::linux::time_of_day;
@@ -22,7 +22,7 @@ pub(super) fn prune(
     args: &PruneArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let mut store = needed_store(global)?;
+    let mut store = changed_store(global)?;
     let found = store.find(&filter(&args.narrowing)?)?;
     let all = store.find(&crate::store::Filter {
         limit: Some(0),

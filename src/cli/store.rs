@@ -9,7 +9,7 @@ use super::args::{StoreAction, StoreArgs, StoreCopyArgs};
 use super::terminal::Terminal;
 use super::{Exit, parse_location, spool};
 use crate::stats::verdict::count;
-use crate::store::{Filter, Growth, Location, Store, StoreError, Stored};
+use crate::store::{Filter, Growth, Location, Spool, Store, StoreError, Stored};
 
 /// Records that are copied together, and their bytes.
 const MOST_RECORDS: usize = 250;
@@ -41,8 +41,8 @@ fn copy(args: &StoreCopyArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     {
         bail!("FROM: there is no file {}", path.display());
     }
-    let source = open(&from, "FROM", terminal)?;
-    let mut target = open(&to, "TO", terminal)?;
+    let source = open(&from, "FROM", terminal, Store::open_to_read)?;
+    let mut target = open(&to, "TO", terminal, Store::open_at)?;
     let copied = copy_all(&source, &mut target)?;
     for id in &copied.left {
         terminal.warn(&format!(
@@ -74,8 +74,13 @@ fn named(text: &str, which: &str) -> anyhow::Result<Location> {
     })
 }
 
-fn open(location: &Location, which: &'static str, terminal: &Terminal) -> anyhow::Result<Store> {
-    let store = Store::open_at(location, &spool(location, *terminal)?).context(which)?;
+fn open(
+    location: &Location,
+    which: &'static str,
+    terminal: &Terminal,
+    open: impl FnOnce(&Location, &Spool) -> Result<Option<Store>, StoreError>,
+) -> anyhow::Result<Store> {
+    let store = open(location, &spool(location, *terminal)?).context(which)?;
     store.with_context(|| format!("{which}: none is no store to copy"))
 }
 

@@ -4,14 +4,14 @@ use serde_json::json;
 
 use super::Exit;
 use super::args::{Global, TagArgs};
-use super::history::needed_store;
+use super::history::changed_store;
 use super::terminal::Terminal;
 use crate::record::Outline;
 use crate::report::visible;
 use crate::store::{Retagged, Store};
 
 pub(super) fn tag(global: &Global, args: &TagArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    let mut store = needed_store(global)?;
+    let mut store = changed_store(global)?;
     // An id that is wrong is told before any record is changed.
     for id in &args.ids {
         store.load(id)?;

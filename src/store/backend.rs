@@ -68,6 +68,37 @@ impl Store {
         }
     }
 
+    /// Opens the store at a location for reading: a file that is missing is an
+    /// empty store and is not made, one that cannot be written is read. `None`
+    /// for nowhere.
+    ///
+    /// # Errors
+    /// As [`Self::open_at`].
+    pub fn open_to_read(location: &Location, spool: &Spool) -> Result<Option<Self>, StoreError> {
+        match location {
+            Location::Sqlite(path) => {
+                let backend = Backend::Sqlite(Box::new(Sqlite::open_to_read(path)?));
+                Ok(Some(Self { backend }))
+            }
+            other => Self::open_at(other, spool),
+        }
+    }
+
+    /// Opens the store at a location to change what is in it: a file that is
+    /// missing is an empty store and is not made. `None` for nowhere.
+    ///
+    /// # Errors
+    /// As [`Self::open_at`].
+    pub fn open_to_change(location: &Location, spool: &Spool) -> Result<Option<Self>, StoreError> {
+        match location {
+            Location::Sqlite(path) => {
+                let backend = Backend::Sqlite(Box::new(Sqlite::open_to_change(path)?));
+                Ok(Some(Self { backend }))
+            }
+            other => Self::open_at(other, spool),
+        }
+    }
+
     /// Writes a record that has just begun.
     ///
     /// # Errors
@@ -192,7 +223,7 @@ impl Store {
         Ok(adopted)
     }
 
-    /// The newest complete record of this schema and host.
+    /// Of the complete records of this schema and host the one written last.
     ///
     /// # Errors
     /// [`StoreError`] where the store cannot be read.
@@ -200,7 +231,8 @@ impl Store {
         each!(&self.backend, store => store.newest(schema, host))
     }
 
-    /// The newest record of this schema, complete or not, of whatever host.
+    /// Of the records of this schema, complete or not, of whatever host, the one
+    /// written last.
     ///
     /// # Errors
     /// [`StoreError`] where the store cannot be read.
@@ -208,7 +240,7 @@ impl Store {
         each!(&self.backend, store => store.newest_of(schema))
     }
 
-    /// The newest records first, at most `limit`.
+    /// The records written last first, at most `limit`.
     ///
     /// # Errors
     /// [`StoreError`] where the store cannot be read.
@@ -238,7 +270,8 @@ impl Store {
         each!(&self.backend, store => store.each_body(filter, &mut each))
     }
 
-    /// The record whose id begins with `id`, or the newest for `last`.
+    /// The record whose id begins with `id`, or for `last` the one written last,
+    /// whatever the clock said.
     ///
     /// # Errors
     /// [`StoreError::Id`] where none or several do.

@@ -6,6 +6,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -43,9 +44,12 @@ impl Journal {
         // It gets its name only once it is locked: no other process can take
         // it for an orphan in between.
         let unnamed = path.with_extension("new");
+        // Who may read the store may read what will be in it; nobody else.
+        let mode = std::fs::metadata(store).map_or(0o600, |found| found.mode() & 0o666);
         let file = OpenOptions::new()
             .append(true)
             .create(true)
+            .mode(mode)
             .open(&unnamed)?;
         file.lock()?;
         std::fs::rename(&unnamed, &path)?;

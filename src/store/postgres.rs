@@ -81,10 +81,7 @@ impl Postgres {
         reason = "a file may go"
     )]
     pub(super) fn file(&self) -> Result<FileIdentity, StoreError> {
-        Ok(FileIdentity {
-            device: 0,
-            inode: 0,
-        })
+        Ok(FileIdentity::default())
     }
 
     /// Any transaction that begins or ends changes the snapshot, in other

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -141,6 +141,7 @@ impl Shelter {
             .write(true)
             .create(true)
             .truncate(true)
+            .mode(0o600)
             .open(&unnamed)?;
         let written = serde_json::to_vec(&waiting)
             .map_err(io::Error::from)

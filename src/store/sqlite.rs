@@ -7,12 +7,12 @@
 
 mod bulk;
 mod lines;
+mod opening;
 mod schema;
 mod upkeep;
 mod watching;
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::PathBuf;
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, params};
 
@@ -20,49 +20,18 @@ use super::journal::{self, Journal, Orphan};
 use super::{Entry, Filter, Found, Prepared, StoreError, Stored, matching};
 use crate::record::RunRecord;
 use lines::entry;
-use schema::MIGRATIONS;
-
-/// How long to wait for another process's lock.
-const PATIENCE: Duration = Duration::from_secs(5);
+use opening::Access;
 
 /// An open file.
 #[derive(Debug)]
 pub(super) struct Sqlite {
     connection: Connection,
     path: PathBuf,
+    access: Access,
     journal: Option<Journal>,
 }
 
 impl Sqlite {
-    /// Opens a store, making file, folder and tables where they are missing.
-    ///
-    /// # Errors
-    /// [`StoreError`] where it cannot be opened, is locked, damaged or newer.
-    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
-        if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
-            std::fs::create_dir_all(folder).map_err(|error| StoreError::Open {
-                path: path.display().to_string(),
-                reason: error.to_string(),
-            })?;
-        }
-        let connection = Connection::open(path).map_err(|error| StoreError::Open {
-            path: path.display().to_string(),
-            reason: error.to_string(),
-        })?;
-        let mut store = Self {
-            connection,
-            path: path.to_owned(),
-            journal: None,
-        };
-        store.refuse_newer()?;
-        store.prepare().map_err(|error| store.explain(&error))?;
-        store.migrate().map_err(|error| store.explain(&error))?;
-        store
-            .adopt_orphans()
-            .map_err(|error| store.explain(&error))?;
-        Ok(store)
-    }
-
     /// Writes a record that has just begun.
     ///
     /// # Errors
@@ -175,7 +144,7 @@ impl Sqlite {
         Ok(())
     }
 
-    /// The newest records first, at most `limit`.
+    /// The records written last first, at most `limit`.
     ///
     /// # Errors
     /// [`StoreError`] where the store cannot be read.
@@ -222,40 +191,6 @@ impl Sqlite {
         Ok(stored)
     }
 
-    fn prepare(&self) -> rusqlite::Result<()> {
-        self.connection.pragma_update(None, "journal_mode", "WAL")?;
-        self.connection
-            .pragma_update(None, "synchronous", "NORMAL")?;
-        self.connection.pragma_update(None, "foreign_keys", true)
-    }
-
-    /// Looks before anything is changed: a newer store is left as it is.
-    fn refuse_newer(&self) -> Result<(), StoreError> {
-        let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
-        let found = self.version().map_err(|error| self.explain(&error))?;
-        if found <= known {
-            return Ok(());
-        }
-        Err(StoreError::Newer {
-            path: self.path.display().to_string(),
-            found,
-            known,
-        })
-    }
-
-    fn version(&self) -> rusqlite::Result<i64> {
-        self.connection.busy_timeout(PATIENCE)?;
-        self.connection
-            .pragma_query_value(None, "user_version", |row| row.get(0))
-    }
-
-    fn migrate(&mut self) -> rusqlite::Result<()> {
-        if usize::try_from(self.version()?) == Ok(MIGRATIONS.len()) {
-            return Ok(());
-        }
-        schema::migrate(&mut self.connection)
-    }
-
     /// Writes a record and its line, within the caller's transaction.
     fn put(&self, record: &Prepared) -> rusqlite::Result<()> {
         let entry = &record.entry;
@@ -277,20 +212,6 @@ impl Sqlite {
                 record.body
             ])?;
         lines::write(&self.connection, entry, &record.outline)
-    }
-
-    /// Takes in the journals whose writers are gone.
-    fn adopt_orphans(&mut self) -> rusqlite::Result<()> {
-        for orphan in journal::orphans(&self.path) {
-            match self.adopt(&orphan) {
-                Ok(()) => orphan.remove(),
-                // Where nothing can be written for now, as on a full disk, its
-                // runs are read from where they stand.
-                Err(error) if is_of_the_moment(&error) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
     }
 
     fn adopt(&mut self, orphan: &Orphan) -> rusqlite::Result<()> {
@@ -322,7 +243,7 @@ impl Sqlite {
 
     fn select_entries(&self, limit: usize) -> rusqlite::Result<Vec<Entry>> {
         let sql = format!(
-            "SELECT {} FROM line ORDER BY time DESC, number DESC LIMIT ?1",
+            "SELECT {} FROM line ORDER BY number DESC LIMIT ?1",
             lines::COLUMNS
         );
         self.connection
@@ -331,7 +252,7 @@ impl Sqlite {
             .collect()
     }
 
-    /// The newest record whose line is so.
+    /// The record written last whose line is so: clocks are set back and differ.
     fn select_newest(
         &self,
         condition: &str,
@@ -339,7 +260,7 @@ impl Sqlite {
     ) -> rusqlite::Result<Option<Stored>> {
         let sql = format!(
             "SELECT {COLUMNS} FROM record WHERE id = (
-                SELECT id FROM line WHERE {condition} ORDER BY time DESC, number DESC LIMIT 1
+                SELECT id FROM line WHERE {condition} ORDER BY number DESC LIMIT 1
              )"
         );
         let found = self.connection.query_row(&sql, values, with_body);
@@ -394,7 +315,7 @@ impl Sqlite {
 
     fn explain(&self, error: &rusqlite::Error) -> StoreError {
         let path = self.path.display().to_string();
-        let reason = error.to_string();
+        let reason = reason(error);
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
                 StoreError::Locked { path }
@@ -411,6 +332,16 @@ impl Sqlite {
             _ => StoreError::Damaged { path, reason },
         }
     }
+}
+
+/// SQLite's words in one line, without the statement.
+fn reason(error: &rusqlite::Error) -> String {
+    let words = match error {
+        rusqlite::Error::SqliteFailure(_, Some(words)) => words.clone(),
+        rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
+        other => other.to_string(),
+    };
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// May it be well later, with nothing wrong in the store?

@@ -27,11 +27,15 @@ pub struct Generation {
     pub(super) version: u64,
 }
 
-/// Which file this is, whatever it is called; of a database always the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Which file this is, whatever it is called; of a database, and where there is
+/// no file yet, always the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FileIdentity {
     pub(super) device: u64,
     pub(super) inode: u64,
+    /// Of a file that is read as one that nobody changes: when it was changed
+    /// (s, ns), and the bytes of its log.
+    pub(super) changed: (i64, i64, u64),
 }
 
 /// What is known of a record's writer, by the lock that it holds.

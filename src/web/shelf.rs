@@ -30,7 +30,7 @@ struct Held {
 impl Held {
     fn open(location: &Location, spool: &Spool) -> Result<Self, StoreError> {
         let nothing = || StoreError::Id("there is no store".to_owned());
-        let store = Store::open_at(location, spool)?.ok_or_else(nothing)?;
+        let store = Store::open_to_read(location, spool)?.ok_or_else(nothing)?;
         store.read_only(PATIENCE)?;
         let file = store.file()?;
         Ok(Self { store, file })

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context, anyhow, bail};
 use serde_json::json;
 
 use crate::cli::Exit;
 use crate::cli::args::{FleetSimulateArgs, Global};
-use crate::cli::history::needed_store;
+use crate::cli::open_store;
 use crate::cli::terminal::Terminal;
 use crate::fleet::check_id;
 use crate::machine::linux::time_of_day;
@@ -39,7 +39,9 @@ pub(super) fn simulate(
         started: time_of_day(),
         pinwise: env!("CARGO_PKG_VERSION").to_owned(),
     });
-    keep(&mut needed_store(global)?, &fleet)?;
+    let store = open_store(global)?;
+    let mut store = store.context("--store none: a made-up fleet is there to be read again")?;
+    keep(&mut store, &fleet)?;
     let record = fleet.record();
     if terminal.is_json() {
         terminal.print_json(&json!({

@@ -40,10 +40,10 @@ impl Postgres {
             .map_err(|trouble| self.explain(trouble))
     }
 
-    /// The newest records first, at most `limit`.
+    /// The records written last first, at most `limit`.
     pub(in crate::store) fn list(&self, limit: usize) -> Result<Vec<Entry>, StoreError> {
         let list = || -> Result<Vec<Entry>, Trouble> {
-            let sql = format!("SELECT {COLUMNS} FROM line {NEWEST} LIMIT $1");
+            let sql = format!("SELECT {COLUMNS} FROM line ORDER BY line.number DESC LIMIT $1");
             let rows = self.link.query(&sql, &[(&number(limit), Type::INT8)])?;
             rows.iter().map(entry).collect()
         };
@@ -110,7 +110,7 @@ impl Postgres {
     ) -> Result<Option<Stored>, Trouble> {
         let sql = format!(
             "SELECT {COLUMNS}, record.body FROM line JOIN record ON record.id = line.id
-             WHERE {condition} {NEWEST} LIMIT 1"
+             WHERE {condition} ORDER BY line.number DESC LIMIT 1"
         );
         let rows = self.link.query(&sql, values)?;
         rows.first().map(stored).transpose()

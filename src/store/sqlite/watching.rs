@@ -1,10 +1,12 @@
 //! What a reader needs that watches a store while others write it: whether
 //! anything changed, and whether a record still grows. It changes nothing.
 
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use super::Sqlite;
+use super::opening::{Access, log_bytes};
 use crate::store::{FileIdentity, Generation, Growth, StoreError, journal};
 
 impl Sqlite {
@@ -25,14 +27,30 @@ impl Sqlite {
     /// # Errors
     /// [`StoreError::Open`] where there is none.
     pub(in crate::store) fn file(&self) -> Result<FileIdentity, StoreError> {
-        let found = std::fs::metadata(&self.path).map_err(|error| StoreError::Open {
-            path: self.path.display().to_string(),
-            reason: error.to_string(),
-        })?;
-        Ok(FileIdentity {
+        let found = match std::fs::metadata(&self.path) {
+            Ok(found) => found,
+            Err(error)
+                if self.access == Access::Absent && error.kind() == io::ErrorKind::NotFound =>
+            {
+                return Ok(FileIdentity::default());
+            }
+            Err(error) => {
+                return Err(StoreError::Open {
+                    path: self.path.display().to_string(),
+                    reason: error.to_string(),
+                });
+            }
+        };
+        let mut file = FileIdentity {
             device: found.dev(),
             inode: found.ino(),
-        })
+            ..FileIdentity::default()
+        };
+        if self.access == Access::Frozen {
+            // SQLite does not look again whether it changed.
+            file.changed = (found.mtime(), found.mtime_nsec(), log_bytes(&self.path));
+        }
+        Ok(file)
     }
 
     /// What changes when another process changes records.

@@ -83,6 +83,82 @@ impl Stage {
     }
 }
 
+/// A command in a mount namespace where this folder is read-only.
+fn with_folder_read_only(folder: &std::path::Path, command: &Command) -> Output {
+    let script = "mount --bind \"$1\" \"$1\" && mount -o remount,bind,ro \"$1\" || exit 69; shift; exec \"$@\"";
+    let mut outer = Command::new("unshare");
+    outer.args(["-rm", "sh", "-c", script, "sh"]).arg(folder);
+    outer.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => outer.env(name, value),
+            None => outer.env_remove(name),
+        };
+    }
+    outer.output().unwrap()
+}
+
+#[test]
+fn a_store_on_read_only_media_is_read() {
+    let test = "store::a_store_on_read_only_media_is_read";
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store.db");
+    let stage = Stage::new(format!("sqlite:{}", store.display()));
+    let id = stage.compare()["id"].as_str().unwrap().to_owned();
+    let read = |arguments: &[&str]| with_folder_read_only(folder.path(), &stage.pinwise(arguments));
+    let probe = with_folder_read_only(folder.path(), &Command::new("true"));
+    if !probe.status.success() {
+        let (_, err) = texts(&probe);
+        return crate::support::skipped(test, &format!("no read-only mount: {}", err.trim()));
+    }
+    for arguments in [
+        &["history"][..],
+        &["show", "last"],
+        &["export", &id, "--json"],
+    ] {
+        let output = read(arguments);
+        let (out, err) = texts(&output);
+        assert!(
+            output.status.success() && out.contains(&id),
+            "{arguments:?}: {err}"
+        );
+    }
+    let (_, err) = texts(&read(&["tag", &id, "--add", "x"]));
+    assert!(
+        err.contains("cannot be written") && err.lines().count() == 1,
+        "{err}"
+    );
+    // A log that was not taken in can be read where nothing can be made, too.
+    let writer = rusqlite::Connection::open(&store).unwrap();
+    writer
+        .execute_batch("UPDATE record SET verdict = verdict; UPDATE line SET title = 'changed'")
+        .unwrap();
+    let (out, err) = texts(&read(&["history"]));
+    assert!(out.contains("changed"), "{out}{err}");
+}
+
+#[test]
+fn reading_commands_make_no_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("below/store.db");
+    let stage = Stage::new(format!("sqlite:{}", store.display()));
+    for (arguments, status) in [
+        (&["history"][..], 0),
+        (&["show", "last"], 2),
+        (&["export", "last", "--json"], 2),
+        (&["diff", "a", "b"], 2),
+        (&["tag", "last", "--add", "x"], 2),
+        (&["prune", "--older-than", "1h", "--yes"], 0),
+        (&["profile", "diff", "last~1", "last"], 2),
+        (&["apply", "last", "--as", "all"], 2),
+    ] {
+        let output = stage.run(arguments);
+        let (_, err) = texts(&output);
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {err}");
+        assert!(!folder.path().join("below").exists(), "{arguments:?}");
+    }
+}
+
 #[test]
 fn records_are_stored_listed_shown_tagged_compared_and_removed() {
     let test = "store::records_are_stored_listed_shown_tagged_compared_and_removed";

@@ -63,6 +63,31 @@ fn a_killed_record_keeps_every_finished_run() {
 }
 
 #[test]
+fn the_last_record_is_the_one_written_last() {
+    check("store::the_last_record_is_the_one_written_last", |place| {
+        let mut store = place.open();
+        // The clock was set back in between.
+        for (id, time) in [
+            ("first", "2031-01-01T00:00:00Z"),
+            ("second", "2021-01-01T00:00:00Z"),
+        ] {
+            let mut record = comparison(id);
+            record.started = time.to_owned();
+            store.keep(&record).unwrap();
+        }
+        let last = store.load("last").unwrap();
+        assert_eq!(last.entry.id, "second");
+        let (schema, host) = (&last.entry.schema, &last.entry.host);
+        assert_eq!(store.newest_of(schema).unwrap().unwrap(), last);
+        assert_eq!(store.newest(schema, host).unwrap().unwrap(), last);
+        assert_eq!(store.list(1).unwrap()[0], last.entry);
+        // The history goes by time.
+        let found = store.find(&Filter::default()).unwrap();
+        assert_eq!(found.lines[0].entry.id, "first");
+    });
+}
+
+#[test]
 fn ids_must_be_known_and_unique() {
     check("store::ids_must_be_known_and_unique", |place| {
         let mut store = place.open();

@@ -74,7 +74,9 @@ fn all_is_found_newest_first() {
         );
         assert_eq!(found.tags, ["nightly", "x", "ÄGIR"]);
         let entries: Vec<_> = found.lines.iter().map(|l| l.entry.clone()).collect();
-        assert_eq!(entries, store.list(100).unwrap());
+        let mut listed = store.list(100).unwrap();
+        listed.sort_by(|a, b| b.time.cmp(&a.time));
+        assert_eq!(entries, listed);
         assert!(entries.is_sorted_by(|a, b| a.time >= b.time));
         assert!(
             found
