@@ -1,16 +1,21 @@
 //! `serve`: the page on a local site, which shows records as they grow.
 
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use serde_json::json;
 
 use super::args::{Global, ServeArgs};
 use super::terminal::Terminal;
-use super::{Exit, location};
-use crate::machine::linux::random_bytes;
+use super::{Exit, location, named_folder, temporary_folder};
+use crate::machine::linux::{Scratch, own_user, owner_of_peer, random_bytes};
 use crate::store::Location;
 use crate::web::{Door, Secret, Site};
 
@@ -26,6 +31,14 @@ pub(super) fn serve(
     if store == Location::Nowhere {
         bail!("--store none: there is nothing to serve");
     }
+    if let Location::Sqlite(path) = &store
+        && !path.exists()
+    {
+        terminal.note(&format!(
+            "there is no store {} yet: its records show as soon as there are any",
+            path.display()
+        ));
+    }
     let page = super::report::template()?.into_owned();
     let secret = new_secret()?;
     let ticket = args.open.then(new_secret).transpose()?;
@@ -39,7 +52,9 @@ pub(super) fn serve(
         secret: secret.clone(),
         ticket: ticket.clone(),
         differ: Box::new(|a, b| super::diff::of_stored(a, b).map_err(|e| format!("{e:#}"))),
-        warn: Box::new(move |sentence| teller.warn(sentence)),
+        user: own_user(),
+        owner_of_peer: Box::new(owner_of_peer),
+        warn: Arc::new(move |sentence| teller.warn(sentence)),
     };
     let listen = args.listen.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let door = Door::open(site, listen, args.port)?;
@@ -51,11 +66,41 @@ pub(super) fn serve(
         terminal,
     )?;
     terminal.note(&format!("the records of {shown}; Ctrl-C ends it"));
-    if let Some(ticket) = ticket {
-        open(&format!("{base}open/{}", ticket.word()), *terminal);
-    }
+    let redirect = ticket.and_then(|ticket| {
+        let address = format!("{base}open/{}", ticket.word());
+        let redirect = Redirect::write(&address)
+            .inspect_err(|error| no_browser(*terminal, &format!("{error:#}")));
+        redirect.ok().inspect(|found| open(&found.path, *terminal))
+    });
     door.serve()?;
+    drop(redirect);
     Ok(Exit::Done)
+}
+
+/// A file that leads a browser to an address: the command line of the browser,
+/// which every user can read, names the file, which only this user can.
+struct Redirect {
+    path: PathBuf,
+    _folder: Scratch,
+}
+
+impl Redirect {
+    fn write(address: &str) -> anyhow::Result<Self> {
+        let parent = named_folder("XDG_RUNTIME_DIR").unwrap_or_else(temporary_folder);
+        let folder = Scratch::create(&parent).context("a folder for the browser's first page")?;
+        let path = folder.path().join("open.html");
+        let page = format!(
+            "<!doctype html>\n<meta charset=\"utf-8\">\n<title>pinwise</title>\n<meta http-equiv=\"refresh\" content=\"0; url={address}\">\n<a href=\"{address}\">The records</a>\n"
+        );
+        let mut options = OpenOptions::new();
+        let file = { options.write(true).create_new(true).mode(0o600) }.open(&path);
+        file.and_then(|mut file| file.write_all(page.as_bytes()))
+            .with_context(|| path.display().to_string())?;
+        Ok(Self {
+            path,
+            _folder: folder,
+        })
+    }
 }
 
 fn new_secret() -> anyhow::Result<Secret> {
@@ -97,34 +142,37 @@ fn warn_if_open(listen: IpAddr, terminal: &Terminal) {
 }
 
 /// Starts a browser and goes on; whether one came up is told when it is known.
-fn open(address: &str, terminal: Terminal) {
+fn open(page: &Path, terminal: Terminal) {
     #[expect(
         clippy::disallowed_methods,
         reason = "--open asks for a program of the desktop"
     )]
     let started = Command::new(OPENER)
-        .arg(address)
+        .arg(page)
+        .env_remove("PINWISE_STORE")
+        .env_remove("PGPASSWORD")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         // Ctrl-C ends the site and not the browser.
         .process_group(0)
         .spawn();
-    let failed = move |why: &str| {
-        terminal.warn(&format!(
-            "no browser could be opened: {why} (open the address above in one)"
-        ));
-    };
     match started {
         Ok(mut child) => {
             std::thread::spawn(move || {
                 if let Ok(status) = child.wait()
                     && !status.success()
                 {
-                    failed(&format!("{OPENER} ended with {status}"));
+                    no_browser(terminal, &format!("{OPENER} ended with {status}"));
                 }
             });
         }
-        Err(error) => failed(&format!("{OPENER}: {error}")),
+        Err(error) => no_browser(terminal, &format!("{OPENER}: {error}")),
     }
+}
+
+fn no_browser(terminal: Terminal, why: &str) {
+    terminal.warn(&format!(
+        "no browser could be opened: {why} (open the address above in one)"
+    ));
 }

@@ -1,6 +1,8 @@
 //! What stands where, below the secret path.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::Router;
 use axum::body::Bytes;
@@ -8,29 +10,49 @@ use axum::extract::{Path, RawQuery, Request, State};
 use axum::http::uri::Uri;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{IntoResponse, Response};
+use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use serde::Serialize;
+use tokio::net::TcpStream;
 
+use super::guest::Guest;
 use super::live::{self, Pulse};
 use super::policy::{Policy, page_policy, protect};
 use super::problem::{Problem, json, sentence};
 use super::secret::Secret;
 use super::shelf::Shelf;
-use super::{Differ, Site, query};
+use super::{Differ, OwnerOfPeer, Site, query};
 use crate::report::page::Line;
 use crate::store::{Found, StoreError};
+
+/// Where tickets stand.
+pub(super) const TICKETS: &str = "/open/";
+/// Other users who are told of.
+const MOST_STRANGERS: usize = 16;
 
 /// What all answers are made of.
 pub(super) struct Desk {
     page: Bytes,
     page_policy: HeaderValue,
     secret: Secret,
-    ticket: Mutex<Option<Secret>>,
+    ticket: Mutex<Ticket>,
+    user: u32,
+    owner_of_peer: Box<OwnerOfPeer>,
+    /// Other users who were told of: each is once.
+    strangers: Mutex<BTreeSet<u32>>,
+    warn: Arc<dyn Fn(&str) + Send + Sync>,
     policy: Policy,
     pub(super) shelf: Arc<Shelf>,
     differ: Arc<Differ>,
     pub(super) pulse: Arc<Pulse>,
+}
+
+/// What opens the site once.
+enum Ticket {
+    Valid(Secret),
+    /// Kept, so that a second use is noticed.
+    Used(Secret),
+    None,
 }
 
 impl Desk {
@@ -39,26 +61,72 @@ impl Desk {
             page_policy: page_policy(&site.page),
             page: site.page.into(),
             secret: site.secret,
-            ticket: Mutex::new(site.ticket),
+            ticket: Mutex::new(site.ticket.map_or(Ticket::None, Ticket::Valid)),
+            user: site.user,
+            owner_of_peer: site.owner_of_peer,
+            strangers: Mutex::default(),
             policy,
-            shelf: Arc::new(Shelf::open(site.store, site.spool, site.warn)?),
+            shelf: Arc::new(Shelf::open(site.store, site.spool, Arc::clone(&site.warn))?),
+            warn: site.warn,
             differ: site.differ.into(),
             pulse: Arc::default(),
         })
     }
 
+    /// Is the other end this user's, or root's, who reads all files anyway?
+    /// Whoever connects from another machine is asked for the secret only.
+    pub(super) fn serves(&self, stream: &TcpStream, peer: SocketAddr) -> bool {
+        if !peer.ip().to_canonical().is_loopback() {
+            return true;
+        }
+        let own = stream.local_addr().ok();
+        let owner = own.and_then(|own| (self.owner_of_peer)(peer, own));
+        let is_served = owner.is_some_and(|user| user == self.user || user == 0);
+        // Nobody known is one who was gone before it was looked.
+        if !is_served && let Some(user) = owner {
+            let mut strangers = lock(&self.strangers);
+            if strangers.len() < MOST_STRANGERS && strangers.insert(user) {
+                (self.warn)(&format!(
+                    "user {user} of this machine connected and was refused (only user {} is answered)",
+                    self.user
+                ));
+            }
+        }
+        is_served
+    }
+
     /// Nobody has used the ticket, and nobody shall.
     pub(super) fn burn_ticket(&self) {
-        let mut ticket = self.ticket.lock().unwrap_or_else(PoisonError::into_inner);
-        *ticket = None;
+        *lock(&self.ticket) = Ticket::None;
     }
 
     /// Takes the ticket, if this is it: it opens once.
     fn takes_ticket(&self, path: &str) -> bool {
-        let mut ticket = self.ticket.lock().unwrap_or_else(PoisonError::into_inner);
-        let word = path.strip_prefix("/open/").unwrap_or_default();
-        ticket.take_if(|ticket| ticket.is(word)).is_some()
+        let Some(word) = path.strip_prefix(TICKETS) else {
+            return false;
+        };
+        let mut ticket = lock(&self.ticket);
+        match std::mem::replace(&mut *ticket, Ticket::None) {
+            Ticket::Valid(secret) if secret.is(word) => {
+                *ticket = Ticket::Used(secret);
+                true
+            }
+            Ticket::Used(secret) if secret.is(word) => {
+                (self.warn)(
+                    "the address that --open gave the browser was used twice: if you did not load it again, another program has read it (Ctrl-C ends the site; the next one has another)",
+                );
+                false
+            }
+            other => {
+                *ticket = other;
+                false
+            }
+        }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The site's ways.
@@ -88,16 +156,28 @@ async fn guard(State(desk): State<Arc<Desk>>, request: Request, next: Next) -> R
             .into_response(),
         Some(refused) => refused.into_response(),
         None if desk.secret.is(first_segment(&parts.uri)) => {
-            next.run(Request::from_parts(parts, body)).await
+            let guest = parts.extensions.get::<Guest>();
+            if guest.is_some_and(Guest::enter) {
+                next.run(Request::from_parts(parts, body)).await
+            } else {
+                let retry = [(header::RETRY_AFTER, "1")];
+                (StatusCode::SERVICE_UNAVAILABLE, retry).into_response()
+            }
         }
-        None if desk.takes_ticket(parts.uri.path()) => {
-            let home = format!("/{}/", desk.secret.word());
-            (StatusCode::SEE_OTHER, [(header::LOCATION, home)]).into_response()
-        }
+        None if desk.takes_ticket(parts.uri.path()) => Html(welcome(&desk.secret)).into_response(),
         None => StatusCode::NOT_FOUND.into_response(),
     };
     protect(response.headers_mut());
     response
+}
+
+/// Leads on to the site. Not by a redirect: a browser that came from a file
+/// would tell that of the next request, too.
+fn welcome(secret: &Secret) -> String {
+    let home = format!("/{}/", secret.word());
+    format!(
+        "<!doctype html>\n<meta charset=\"utf-8\">\n<title>pinwise</title>\n<meta http-equiv=\"refresh\" content=\"0; url={home}\">\n<a href=\"{home}\">The records</a>\n"
+    )
 }
 
 fn first_segment(uri: &Uri) -> &str {

@@ -1,7 +1,8 @@
 //! Connections: how many, how long, and when it all ends.
 //!
 //! Each connection carries one request. Those who send theirs slowly, or fetch
-//! their answer slowly, lose the connection; live pages keep theirs.
+//! their answer slowly, lose the connection; live pages keep theirs. Who has not
+//! given the secret takes no place from those who have.
 
 use std::future::ready;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -9,11 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::Router;
 use axum::extract::Request;
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -24,13 +25,15 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
 use super::answers::{Desk, router};
+use super::guest::{Guest, WaitingRoom};
 use super::live::Endless;
 use super::policy::{Policy, protect};
 use super::{Site, WebError};
 
-/// Connections served at once; a page with something live holds up to two.
-const CONNECTIONS: usize = 64;
-/// Connections beyond, which are only told to come back.
+/// Connections of those who gave the secret, served at once; a page with
+/// something live holds up to two.
+const PLACES: usize = 64;
+/// Connections of other users of this machine, who are only refused.
 const REFUSALS: usize = 16;
 /// Bytes of a request's head.
 const LARGEST_HEAD: usize = 16 << 10;
@@ -142,35 +145,36 @@ fn bind(address: SocketAddr) -> Result<TcpListener, WebError> {
 
 async fn answer(listener: tokio::net::TcpListener, desk: &Arc<Desk>) {
     let site = router(Arc::clone(desk));
-    let full = Router::new().fallback(refuse);
-    let (places, refusals) = (semaphore(CONNECTIONS), semaphore(REFUSALS));
+    let stranger = Router::new().fallback(refuse);
+    let places = Arc::new(Semaphore::new(PLACES));
+    let refusals = Arc::new(Semaphore::new(REFUSALS));
+    let mut waiting = WaitingRoom::default();
     let burnt = Arc::clone(desk);
     tokio::spawn(async move {
         sleep(TICKET_TIME).await;
         burnt.burn_ticket();
     });
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, peer)) = listener.accept().await else {
             sleep(REST).await;
             continue;
         };
-        let (place, router) = match Arc::clone(&places).try_acquire_owned() {
-            Ok(place) => (place, &site),
-            Err(_) => match Arc::clone(&refusals).try_acquire_owned() {
-                Ok(place) => (place, &full),
-                Err(_) => continue,
-            },
-        };
-        let router = router.clone();
-        tokio::spawn(async move {
-            converse(stream, router).await;
-            drop(place);
-        });
+        if !desk.serves(&stream, peer) {
+            if let Ok(place) = Arc::clone(&refusals).try_acquire_owned() {
+                let router = stranger.clone();
+                tokio::spawn(async move {
+                    converse(stream, router).await;
+                    drop(place);
+                });
+            }
+            continue;
+        }
+        let guest = Guest::new(&places);
+        let place = guest.place();
+        let router = site.clone().layer(Extension(guest));
+        let connection = tokio::spawn(converse(stream, router));
+        waiting.admit(place, connection.abort_handle());
     }
-}
-
-fn semaphore(places: usize) -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(places))
 }
 
 /// One request and its answer. How it ends is the other side's affair.
@@ -197,10 +201,10 @@ async fn converse(stream: TcpStream, router: Router) {
     }
 }
 
-/// What those beyond the limit hear, whatever they ask.
+/// What other users of this machine hear, whatever they ask.
 async fn refuse(_: Request) -> Response {
-    let retry = [(header::RETRY_AFTER, "1")];
-    let mut response = (StatusCode::SERVICE_UNAVAILABLE, retry).into_response();
+    let told = "This site answers the user who started it.\n";
+    let mut response = (StatusCode::FORBIDDEN, told).into_response();
     protect(response.headers_mut());
     response
 }

@@ -10,6 +10,7 @@
 
 mod answers;
 mod door;
+mod guest;
 mod live;
 mod policy;
 mod problem;
@@ -19,6 +20,7 @@ mod shelf;
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 pub use door::Door;
 pub use secret::Secret;
@@ -67,14 +69,21 @@ pub struct Site {
     pub spool: crate::store::Spool,
     /// The path below which everything stands.
     pub secret: Secret,
-    /// Opens the site once without the secret, for a browser's command line,
-    /// which other users can read.
+    /// Opens the site once without the secret, for a file that a browser is
+    /// given: nothing that it keeps of it is worth anything later.
     pub ticket: Option<Secret>,
     /// Says what changed from one record to another.
     pub differ: Box<Differ>,
+    /// The user who is served: of those of this machine nobody else is, but root.
+    pub user: u32,
+    /// Tells whose a connection from this machine is, by its other end and ours.
+    pub owner_of_peer: Box<OwnerOfPeer>,
     /// Gets what should be told on standard error.
-    pub warn: Box<dyn Fn(&str) + Send + Sync>,
+    pub warn: Arc<dyn Fn(&str) + Send + Sync>,
 }
+
+/// The user at the first address, connected to the second; `None` for unknown.
+pub type OwnerOfPeer = dyn Fn(SocketAddr, SocketAddr) -> Option<u32> + Send + Sync;
 
 /// Two records to their difference as JSON, or why there is none.
 pub type Differ = dyn Fn(&Stored, &Stored) -> Result<String, String> + Send + Sync;

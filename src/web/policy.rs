@@ -33,7 +33,7 @@ impl Policy {
             Some(StatusCode::URI_TOO_LONG)
         } else if !self.names_us(request) {
             Some(StatusCode::MISDIRECTED_REQUEST)
-        } else if !self.comes_from_us(&request.headers) {
+        } else if !is_ticket(request) && !self.comes_from_us(&request.headers) {
             Some(StatusCode::FORBIDDEN)
         } else {
             None
@@ -91,6 +91,12 @@ impl Policy {
         headers.get_all(header::ORIGIN).iter().all(is_own_origin)
             && headers.get_all("sec-fetch-site").iter().all(is_own_fetch)
     }
+}
+
+/// A ticket is given to a browser in a file, which is no site of ours; who has
+/// one may come from anywhere.
+fn is_ticket(request: &Parts) -> bool {
+    request.uri.path().starts_with(super::answers::TICKETS)
 }
 
 /// What the page may do: what it says itself, and not in a frame.

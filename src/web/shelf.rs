@@ -19,7 +19,7 @@ pub(super) struct Shelf {
     held: Mutex<Held>,
     /// What was told last, so that it is told once.
     trouble: Mutex<Option<String>>,
-    warn: Box<dyn Fn(&str) + Send + Sync>,
+    warn: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
 struct Held {
@@ -41,7 +41,7 @@ impl Shelf {
     pub(super) fn open(
         location: Location,
         spool: Spool,
-        warn: Box<dyn Fn(&str) + Send + Sync>,
+        warn: Arc<dyn Fn(&str) + Send + Sync>,
     ) -> Result<Self, StoreError> {
         Ok(Self {
             held: Mutex::new(Held::open(&location, &spool)?),
@@ -106,7 +106,7 @@ mod tests {
         let path = folder.path().join("x.db");
         let told = Arc::new(Mutex::new(Vec::new()));
         let teller = Arc::clone(&told);
-        let warn = Box::new(move |line: &str| teller.lock().unwrap().push(line.to_owned()));
+        let warn = Arc::new(move |line: &str| teller.lock().unwrap().push(line.to_owned()));
         let spool = Spool {
             folder: PathBuf::new(),
             warn: Arc::new(|_| ()),

@@ -6,6 +6,7 @@ mod refused;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -354,17 +355,31 @@ fn a_browsers_command_line_holds_no_secret() {
         std::env::var("PATH").unwrap()
     );
     let site = Serving::start(place.pinwise(&["serve", "--open"]).env("PATH", path));
-    let opened = wait_for(|| std::fs::read_to_string(&seen).ok());
-    let (port, ticket) = address(&opened).unwrap();
+    let page = PathBuf::from(wait_for(|| std::fs::read_to_string(&seen).ok()));
+    let mode = std::fs::metadata(&page).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let told = std::fs::read_to_string(&page).unwrap();
+    let secret = site.home.trim_matches('/').to_owned();
+    assert!(!told.contains(&secret), "{told}");
+    let (_, opened) = told.split_once("url=").unwrap();
+    let (port, ticket) = address(opened.split('"').next().unwrap()).unwrap();
     assert_eq!(port, site.port);
-    assert!(!opened.contains(site.home.trim_matches('/')), "{opened}");
-    let first = site.ask("GET", &ticket, &[]);
-    assert_eq!(
-        (first.status, first.header("location")),
-        (303, site.home.as_str())
+    assert!(!page.to_str().unwrap().contains(ticket.trim_matches('/')));
+    // A browser tells of a file that it is no site of ours.
+    let from_file = [("Sec-Fetch-Site", "cross-site")];
+    let first = site.ask("GET", &ticket, &from_file);
+    assert_eq!(first.status, 200);
+    assert!(
+        first.body.contains(&format!("url={}\"", site.home)),
+        "{}",
+        first.body
     );
     first.is_protected();
     assert_eq!(site.ask("GET", &ticket, &[]).status, 404, "it opens once");
+    assert_eq!(site.ask("GET", &site.home, &from_file).status, 403);
+    let (_, told) = site.end("-TERM");
+    assert!(told.contains("used twice"), "{told}");
+    assert!(!page.exists(), "it goes with the site");
 }
 
 #[test]
@@ -385,7 +400,6 @@ fn without_a_browser_the_site_is_there() {
 }
 
 fn make_executable(path: &Path) {
-    use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 

@@ -1,5 +1,6 @@
 // The local site: what the page shows of a store while others write it.
 
+import { chmodSync, existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 import type { Page } from 'playwright-core';
@@ -83,6 +84,21 @@ test('a comparison that is killed is said to be cut off', async () => {
   await page.getByText('Cut off: the pinwise that wrote it ended first.').waitFor();
   isQuiet(opened, site);
   await opened.close();
+});
+
+test('the file that --open gives the browser leads to the site', async () => {
+  const bench = new Bench();
+  const opener = bench.file('xdg-open', `#!/bin/sh\nprintf %s "$1" > '${bench.folder}/new'\nmv '${bench.folder}/new' '${bench.folder}/opened'\n`);
+  chmodSync(opener, 0o755);
+  const site = await Site.start(bench, ['--open'], { PATH: `${bench.folder}:${process.env['PATH']}` });
+  const given = path.join(bench.folder, 'opened');
+  const file = await until(async () => existsSync(given) && readFileSync(given, 'utf8'));
+  const { page, close } = await open(file);
+  await page.waitForURL(`${site.address}**`);
+  await page.getByRole('heading', { level: 1, name: 'History' }).waitFor();
+  await close();
+  const { told } = await site.stop();
+  expect(told).not.toContain('warning');
 });
 
 test('a record that is missing, and a site that has ended, are told', async () => {

@@ -11,8 +11,9 @@ import type { Bench } from './pinwise';
 import { PINWISE } from './pinwise';
 
 /** A process that ends with its test, if not before. */
-function start(bench: Bench, words: readonly string[]): ChildProcess {
-  const child = spawn(PINWISE, ['--store', bench.store, ...words], { cwd: bench.folder, stdio: ['ignore', 'pipe', 'pipe'] });
+function start(bench: Bench, words: readonly string[], environment: Record<string, string> = {}): ChildProcess {
+  const env = { ...process.env, ...environment };
+  const child = spawn(PINWISE, ['--store', bench.store, ...words], { cwd: bench.folder, stdio: ['ignore', 'pipe', 'pipe'], env });
   onTestFinished(() => void child.kill('SIGKILL'));
   return child;
 }
@@ -29,8 +30,8 @@ export class Site {
     child.stderr!.on('data', (text) => (this.told += String(text)));
   }
 
-  static async start(bench: Bench): Promise<Site> {
-    const child = start(bench, ['serve']);
+  static async start(bench: Bench, options: readonly string[] = [], environment: Record<string, string> = {}): Promise<Site> {
+    const child = start(bench, ['serve', ...options], environment);
     const [line] = (await once(createInterface(child.stdout!), 'line')) as [string];
     return new Site(child, line);
   }

@@ -197,8 +197,9 @@ pub struct ReportArgs {
   ssh -L 8080:127.0.0.1:8080 HOST pinwise serve --port 8080
 
 The address that it prints holds a secret: whoever knows it can read all records
-of the store, and nobody else. Nothing can be changed there. Experiments that
-run meanwhile are shown as they grow. Ctrl-C ends it.")]
+of the store, and nobody else; of this machine's users only you can, and root.
+Nothing can be changed there. Experiments that run meanwhile are shown as they
+grow. Ctrl-C ends it.")]
 pub struct ServeArgs {
     /// The port [default: any that is free]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]

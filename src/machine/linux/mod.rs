@@ -14,6 +14,7 @@ mod ledger;
 pub mod live;
 mod orphan;
 mod output;
+mod peers;
 mod perf_record;
 mod pins;
 mod probe;
@@ -45,6 +46,7 @@ pub use ledger::{
     Change, Entry, FAULT_POINTS, Fault, Id as ChangeId, Journal as ChangeJournal, Ledger,
     LedgerError, LedgerOptions, Leftover, LeftoverState, Outcome, journal_folders, leftovers,
 };
+pub use peers::{own_user, owner_of_peer};
 pub use pins::{PinError, Pins, thread_settings};
 pub use probe::available_memory_bytes;
 pub use processes::{

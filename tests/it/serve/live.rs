@@ -212,3 +212,19 @@ fn many_pages_are_served_and_more_are_refused_politely() {
     drop(pages);
     wait_for(|| Some(site.get("")).filter(|answer| answer.status == 200));
 }
+
+#[test]
+fn silent_connections_take_no_place() {
+    let place = Place::new();
+    let site = place.serve();
+    let mut page = Events::open(&site, "api/live");
+    assert_eq!(page.next().unwrap().0, "list");
+    let silent: Vec<TcpStream> = (0..200)
+        .map(|_| TcpStream::connect((Ipv4Addr::LOCALHOST, site.port)).unwrap())
+        .collect();
+    // They were taken in before this one.
+    assert_eq!(site.get("").status, 200);
+    place.compare(&[]);
+    assert_eq!(page.next().unwrap().0, "list", "a page keeps its place");
+    drop(silent);
+}

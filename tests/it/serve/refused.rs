@@ -277,3 +277,45 @@ fn leaving_loopback_is_warned_of() {
     let (_, told) = quiet.serve().end("-TERM");
     assert!(!told.contains("warning:"), "{told}");
 }
+
+#[test]
+fn another_user_is_refused_even_with_the_secret() {
+    use std::os::unix::process::CommandExt;
+    let test = "serve::another_user_is_refused_even_with_the_secret";
+    let place = Place::new();
+    let site = place.serve();
+    let asked = format!(
+        "exec 3<>/dev/tcp/127.0.0.1/{0} && printf 'GET {1} HTTP/1.1\\r\\nHost: 127.0.0.1:{0}\\r\\n\\r\\n' >&3 && cat <&3",
+        site.port, site.home
+    );
+    let ask = |user: Option<u32>| {
+        let mut shell = Command::new("bash");
+        shell.args(["-c", &asked]).current_dir("/");
+        if let Some(user) = user {
+            shell.uid(user).gid(user);
+        }
+        shell.output()
+    };
+    let own = texts(&ask(None).unwrap()).0;
+    assert!(own.starts_with("HTTP/1.1 200 "), "{own}");
+    let other = match ask(Some(65534)) {
+        Ok(output) => texts(&output).0,
+        Err(error) => return crate::support::skipped(test, &format!("not root: {error}")),
+    };
+    assert!(other.starts_with("HTTP/1.1 403 "), "{other}");
+    assert!(!other.contains(PAGE), "{other}");
+    let (_, told) = site.end("-TERM");
+    assert!(told.contains("user 65534"), "{told}");
+}
+
+#[test]
+fn a_store_that_is_missing_is_not_made() {
+    let place = Place::new();
+    let site = place.serve();
+    assert_eq!(site.json("api/records")["total"], 0);
+    assert!(!place.store().exists());
+    place.compare(&[]);
+    assert_eq!(site.json("api/records")["total"], 1);
+    let (_, told) = site.end("-TERM");
+    assert!(told.contains("there is no store"), "{told}");
+}

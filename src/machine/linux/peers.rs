@@ -1,0 +1,124 @@
+//! Who of this machine is at the other end of a TCP connection: sockets of the
+//! Internet have no `SO_PEERCRED`, but the kernel lists each with its owner.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use super::sys;
+
+/// The lists of this network namespace (`proc_net(5)`).
+const LISTS: [&str; 2] = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
+
+/// The user that this process acts as.
+#[must_use]
+pub fn own_user() -> u32 {
+    sys::effective_user()
+}
+
+/// The user whose socket has `peer` for its own address and `own` for its other
+/// end. `None` where no process of this machine holds one, such as one that has
+/// been closed meanwhile.
+#[must_use]
+pub fn owner_of_peer(peer: SocketAddr, own: SocketAddr) -> Option<u32> {
+    LISTS.iter().find_map(|list| {
+        #[expect(clippy::disallowed_methods, reason = "the Edge asks the kernel")]
+        let file = File::open(list).ok()?;
+        let lines = BufReader::new(file).lines().map_while(Result::ok);
+        owner_in(lines, peer, own)
+    })
+}
+
+fn owner_in(lines: impl Iterator<Item = String>, peer: SocketAddr, own: SocketAddr) -> Option<u32> {
+    let (peer, own) = (canonical(peer), canonical(own));
+    let mut lines = lines;
+    lines.find_map(|line| {
+        let mut words = line.split_ascii_whitespace().skip(1);
+        let is_ours = address(words.next()?)? == peer && address(words.next()?)? == own;
+        // State, queues, timer, retransmits; user, timeout, inode.
+        let (user, inode) = (words.nth(4)?, words.nth(1)?);
+        // A socket that no process holds any more has no inode, and root's number.
+        (is_ours && inode != "0").then(|| user.parse().ok())?
+    })
+}
+
+/// An IPv4 address that an IPv6 socket shows is an IPv4 address.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+/// `0100007F:1F90`: words of 32 bits, each as this machine reads the bytes that
+/// go over the network.
+fn address(text: &str) -> Option<SocketAddr> {
+    let (ip, port) = text.split_once(':')?;
+    let word = |from: usize| {
+        let digits = ip.get(from..from + 8)?;
+        Some(u32::from_str_radix(digits, 16).ok()?.to_ne_bytes())
+    };
+    let ip = match ip.len() {
+        8 => IpAddr::from(Ipv4Addr::from(word(0)?)),
+        32 => {
+            let words = [word(0)?, word(8)?, word(16)?, word(24)?];
+            let bytes: [u8; 16] = words.as_flattened().try_into().ok()?;
+            IpAddr::from(Ipv6Addr::from(bytes))
+        }
+        _ => return None,
+    };
+    let port = u16::from_str_radix(port, 16).ok()?;
+    Some(canonical(SocketAddr::new(ip, port)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::net::{TcpListener, TcpStream};
+
+    const HEAD: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode";
+
+    fn check(line: &str, peer: &str, own: &str) -> Option<u32> {
+        let lines = [HEAD, line].map(str::to_owned).into_iter();
+        owner_in(lines, peer.parse().unwrap(), own.parse().unwrap())
+    }
+
+    #[cfg(target_endian = "little")]
+    #[test]
+    fn lines_of_the_kernel_are_read() {
+        let four = "  14: 0100007F:D431 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  1001        0 26083 1 0000000000000000 20 4 30 10 -1";
+        assert_eq!(check(four, "127.0.0.1:54321", "127.0.0.1:8080"), Some(1001));
+        assert_eq!(
+            check(four, "[::ffff:127.0.0.1]:54321", "127.0.0.1:8080"),
+            Some(1001)
+        );
+        assert_eq!(check(four, "127.0.0.1:8080", "127.0.0.1:54321"), None);
+        assert_eq!(check(four, "127.0.0.1:54322", "127.0.0.1:8080"), None);
+        let mapped = "   1: 0000000000000000FFFF00000100007F:D431 0000000000000000FFFF00000100007F:1F90 01 00000000:00000000 00:00000000 00000000    33        0 26083 1";
+        assert_eq!(check(mapped, "127.0.0.1:54321", "127.0.0.1:8080"), Some(33));
+        let six = "   1: 00000000000000000000000001000000:D431 00000000000000000000000001000000:1F90 01 00000000:00000000 00:00000000 00000000     7        0 26083 1";
+        assert_eq!(check(six, "[::1]:54321", "[::1]:8080"), Some(7));
+        let abandoned = four.replace("26083", "0");
+        assert_eq!(check(&abandoned, "127.0.0.1:54321", "127.0.0.1:8080"), None);
+    }
+
+    #[test]
+    fn a_connection_of_this_process_is_this_users() {
+        for listen in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = TcpListener::bind(listen) else {
+                continue;
+            };
+            let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (server, peer) = listener.accept().unwrap();
+            let own = server.local_addr().unwrap();
+            assert_eq!(owner_of_peer(peer, own), Some(own_user()));
+            drop(client);
+            assert_eq!(owner_of_peer(peer, own), None, "closed");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_read(line in "\\PC{0,60}|( [0-9A-F]{0,33}:[0-9A-F]{0,5}){0,3}( [0-9]{1,12}){0,9}") {
+            let _ = check(&line, "127.0.0.1:1", "127.0.0.1:2");
+        }
+    }
+}
