@@ -11,7 +11,8 @@ use crate::machine::linux::{
 use crate::stats::verdict::count;
 
 pub(super) fn restore(args: &RestoreArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    let found = leftovers(&journal_folders(), !args.dry_run);
+    let folders = journal_folders();
+    let found = leftovers(&folders, !args.dry_run);
     let mut text = String::new();
     for left in &found {
         text.push_str(&told(left, args.dry_run));
@@ -24,7 +25,9 @@ pub(super) fn restore(args: &RestoreArgs, terminal: &Terminal) -> anyhow::Result
         text.push_str(&told_of_rules(path, *left, args.dry_run));
     }
     if found.is_empty() && rules.is_none() {
-        text.push_str("Nothing is left to be put back.\n");
+        let mut places: Vec<String> = folders.iter().map(|f| f.display().to_string()).collect();
+        places.extend(rules::default_state().map(|path| path.display().to_string()));
+        text = format!("Nothing to restore: no journal in {}\n", places.join(", "));
     }
     terminal.print(&text)?;
     for left in &found {
@@ -32,7 +35,9 @@ pub(super) fn restore(args: &RestoreArgs, terminal: &Terminal) -> anyhow::Result
             terminal.error(&format!("{}: {reason}", left.path.display()));
         }
     }
-    let is_held = |(_, left): &(PathBuf, RulesLeft)| !args.dry_run && left.after > 0;
+    let is_held = |(_, left): &(PathBuf, RulesLeft)| {
+        !args.dry_run && matches!(left, RulesLeft::Left { after: 1.., .. })
+    };
     Ok(
         match found.iter().any(is_open) || rules.as_ref().is_some_and(is_held) {
             true => Exit::Error,
@@ -48,15 +53,18 @@ fn told_of_rules(path: &Path, left: RulesLeft, is_dry: bool) -> String {
         1 => "1 process".to_owned(),
         n => format!("{n} processes"),
     };
-    if left.before == 0 {
+    let RulesLeft::Left { before, after } = left else {
+        return format!("{path}: in use by a pinwise that runs\n");
+    };
+    if before == 0 {
         return format!("{path}: of rules, whose processes have ended\n");
     }
     if is_dry {
-        let many = processes(left.before);
+        let many = processes(before);
         return format!("{path}: {many} placed by rules (would be given back)\n");
     }
-    let done = processes(left.before - left.after);
-    let open = match left.after {
+    let done = processes(before.saturating_sub(after));
+    let open = match after {
         0 => String::new(),
         n => format!(", {} not", processes(n)),
     };

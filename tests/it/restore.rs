@@ -1,20 +1,20 @@
 //! Whatever ends pinwise, wherever it is: every value of the system comes back.
 //!
 //! A process of this test's own makes changes through the library and is ended
-//! at twelve moments in five ways. Masks, niceness and cgroups are real; CPUs
+//! at twelve moments in seven ways, two of which begin with the loss of the
+//! journal's folder. Masks, niceness and cgroups are real; CPUs
 //! are switched in a folder that stands for the host, and for real in
 //! `restore_vm`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use pinwise::machine::linux::{Change, FAULT_POINTS, Ledger, LedgerOptions};
 use pinwise::topology::CpuSet;
 
 use crate::support::{heed_signals, pinwise, run, skipped, texts};
 
-const KINDS: [&str; 5] = ["int", "term", "kill", "panic", "full"];
+const KINDS: [&str; 7] = ["int", "term", "kill", "panic", "full", "vanish", "bereft"];
 /// What makes this test program the process that is ended.
 const SCENE: &str = "PINWISE_TEST_LEDGER";
 
@@ -133,6 +133,7 @@ impl Scene {
     /// Ends a process in the middle of its changes; says how it ended, and whether
     /// by its own words all changes were in force.
     fn strike(&self, fault: &str) -> (std::process::ExitStatus, bool) {
+        let lock = self.lock();
         let seen = self.folder.path().join("seen");
         let _ = std::fs::remove_file(&seen);
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -158,25 +159,24 @@ impl Scene {
             .stderr(Stdio::null());
         heed_signals(&mut command);
         let status = command.status().unwrap();
-        self.wait_for_guardian();
+        // The guardian has it as long as it lives, with its name or without.
+        lock.lock().unwrap();
+        let left = std::fs::read_dir(self.journals()).into_iter().flatten();
+        let names = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let journals: Vec<String> = names.filter(|name| name.ends_with(".journal")).collect();
+        assert!(journals.is_empty(), "left: {journals:?}");
         (status, seen.exists())
     }
 
-    /// Until no journal is left; a guardian needs a moment.
-    fn wait_for_guardian(&self) {
-        for _ in 0..500 {
-            let left = std::fs::read_dir(self.journals()).unwrap();
-            let is_journal = |name: &str| name.ends_with(".journal");
-            let mut names = left.map(|e| e.unwrap().file_name().into_string().unwrap());
-            // A guardian that is done still has the host's lock for a moment.
-            let lock = std::fs::File::open(self.journals().join("host.lock"));
-            let is_free = lock.is_ok_and(|lock| lock.try_lock().is_ok());
-            if !names.any(|name| is_journal(&name)) && is_free {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        panic!("a journal was left");
+    /// The file whose lock the process and its guardian will have.
+    fn lock(&self) -> std::fs::File {
+        use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+        let _ = std::fs::DirBuilder::new()
+            .mode(0o700)
+            .create(self.journals());
+        let mut options = std::fs::OpenOptions::new();
+        options.create(true).append(true).mode(0o600);
+        options.open(self.journals().join("host.lock")).unwrap()
     }
 }
 
@@ -253,7 +253,7 @@ fn check_end(status: std::process::ExitStatus, point: &str, kind: &str) {
     use std::os::unix::process::ExitStatusExt;
     let signal = match kind {
         "int" => Some(2),
-        "kill" => Some(9),
+        "kill" | "bereft" => Some(9),
         "term" => Some(15),
         _ => None,
     };
@@ -275,7 +275,7 @@ fn turn(point: &str) -> u32 {
 }
 
 #[test]
-fn everything_comes_back_from_twelve_moments_and_five_ends() {
+fn everything_comes_back_from_twelve_moments_and_seven_ends() {
     const TEST: &str = "restore::everything_comes_back";
     if own_cpus().len() < 2 {
         return skipped(TEST, "this needs two CPUs");
@@ -288,9 +288,6 @@ fn everything_comes_back_from_twelve_moments_and_five_ends() {
         );
     }
     let scene = Scene::new(group);
-    std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), 0o700)
-        .create(scene.journals())
-        .unwrap();
     let before = scene.values();
     // The changes are real: left to themselves, they are seen and undone.
     assert!(scene.strike("opened:kill:99").1, "nothing was changed");
@@ -373,7 +370,54 @@ fn what_the_guardian_could_not_do_the_command_does() {
         "{told}"
     );
     assert_eq!(sleeper.status("Cpus_allowed_list:"), cpus.to_string());
-    assert_eq!(command(&["restore"]), "Nothing is left to be put back.\n");
+    let told = command(&["restore"]);
+    let searched = format!(
+        "Nothing to restore: no journal in {}",
+        folder.path().display()
+    );
+    assert!(told.starts_with(&searched), "{told}");
+}
+
+/// Among temporary files anybody may take any name first.
+#[test]
+fn a_folder_of_somebody_else_among_temporary_files_does_not_stop_apply() {
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+    use std::os::unix::process::CommandExt;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o1777)).unwrap();
+    let own = std::fs::metadata(folder.path()).unwrap().uid();
+    // Root's journals go elsewhere.
+    let user = if own == 0 { 65534 } else { own };
+    let name = format!("pinwise-{user}");
+    let mut taken = std::fs::DirBuilder::new();
+    taken.mode(0o755).create(folder.path().join(&name)).unwrap();
+    let as_user = |mut command: Command| {
+        if own == 0 {
+            command.uid(user).gid(user);
+        }
+        command
+    };
+    let mut sleep = as_user(Command::new("sleep"));
+    let sleeper = Sleeper(sleep.arg("600").spawn().unwrap());
+    let mut command = as_user(pinwise(&folder.path().join("store.db")));
+    for variable in ["PINWISE_RUNTIME_DIR", "XDG_RUNTIME_DIR"] {
+        command.env_remove(variable);
+    }
+    let cpu = own_cpus().first().unwrap();
+    command
+        .env("TMPDIR", folder.path())
+        .args(["apply", "--pid"]);
+    command.arg(sleeper.id().to_string());
+    command.args(["--place", &format!("cpu:{cpu}"), "--for", "1ms"]);
+    let output = match command.output() {
+        Err(error) => return skipped("restore::a_folder_of_somebody_else", &error.to_string()),
+        Ok(output) => output,
+    };
+    assert!(output.status.success(), "{}", texts(&output).1);
+    let entries = std::fs::read_dir(folder.path()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let begin = format!("{name}-");
+    assert_eq!(names.filter(|name| name.starts_with(&begin)).count(), 1);
 }
 
 #[track_caller]

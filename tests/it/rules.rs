@@ -218,6 +218,48 @@ fn killed_rules_give_everything_back() {
     });
 }
 
+/// Removes what rules wrote down, as the end of a session does.
+fn remove_journal(stage: &Stage) {
+    for name in ["state", "state.lock"] {
+        std::fs::remove_file(stage.path(name)).unwrap();
+    }
+}
+
+#[test]
+fn killed_rules_give_everything_back_without_their_journal() {
+    let Some(mut stage) = Stage::new("killed_rules_give_everything_back_without") else {
+        return;
+    };
+    stage.rule("place = \"cpu:0\"");
+    let process = stage.nap();
+    stage.start(&[]);
+    stage.until_on(process, "0");
+    remove_journal(&stage);
+    assert_eq!(stage.end("KILL").signal(), Some(9));
+    stage.until_on(process, &all());
+}
+
+#[test]
+fn a_removed_journal_of_rules_is_written_anew() {
+    let Some(mut stage) = Stage::new("a_removed_journal_of_rules_is_written_anew") else {
+        return;
+    };
+    stage.rule("place = \"cpu:0\"");
+    let before = stage.nap();
+    stage.start(&[]);
+    stage.until_on(before, "0");
+    remove_journal(&stage);
+    let after = stage.nap();
+    stage.until_on(after, "0");
+    let state = stage.read("state");
+    for process in [before, after] {
+        assert!(state.contains(&format!("held {process} ")), "{state}");
+    }
+    assert!(stage.end("TERM").success());
+    assert_eq!((cpus_of(before), cpus_of(after)), (all(), all()));
+    assert!(!stage.path("state").exists());
+}
+
 /// Field 19 of `proc_pid_stat(5)`.
 fn nice_of(process: u32) -> String {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
@@ -460,6 +502,8 @@ fn the_unit_is_one_that_systemd_takes() {
         .unwrap();
     assert!(line.ends_with("/a $$b %%n/rules.toml\""), "{line}");
     assert!(unit.contains("\nExecReload=/bin/kill -HUP $MAINPID\n"));
+    // Its end removes the folder, which is not the one of other journals.
+    assert!(unit.contains("\nRuntimeDirectory=pinwise-rules\n"));
     let wanted = "CapabilityBoundingSet=CAP_SYS_NICE CAP_NET_ADMIN CAP_SYS_PTRACE";
     assert!(unit.contains(wanted));
     if !has_program("systemd-analyze") {

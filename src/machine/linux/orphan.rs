@@ -9,8 +9,8 @@
 
 use std::ffi::CStr;
 use std::fs::File;
-use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::io::{self, BufRead, BufReader};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::sys;
@@ -88,5 +88,19 @@ pub(super) fn sleep() -> Vec<u8> {
             Err(_) if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
             Err(_) => return told,
         }
+    }
+}
+
+/// Sleeps until the pipe closes, and hands on each whole line that is written
+/// into it. One that was cut off is none.
+pub(super) fn listen(mut take: impl FnMut(&str)) {
+    // SAFETY: standard input is the pipe, and nobody else here reads or closes it.
+    let mut pipe = BufReader::new(unsafe { File::from_raw_fd(0) });
+    let mut line = Vec::new();
+    while pipe.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+        if let Some(whole) = line.strip_suffix(b"\n") {
+            take(&String::from_utf8_lossy(whole));
+        }
+        line.clear();
     }
 }

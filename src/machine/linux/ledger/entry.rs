@@ -382,11 +382,18 @@ impl Journal {
         let boot = words.next()?.to_owned();
         let mut journal = Self::new(boot, id(words.next()?)?);
         for line in rest.split_inclusive('\n') {
-            if let Some(word) = line.strip_suffix('\n').and_then(Word::from_line) {
-                journal.take(word);
+            if let Some(line) = line.strip_suffix('\n') {
+                journal.take_line(line);
             }
         }
         Some(journal)
+    }
+
+    /// Takes note of a line; of one that makes no sense it does not.
+    pub(super) fn take_line(&mut self, line: &str) {
+        if let Some(word) = Word::from_line(line) {
+            self.take(word);
+        }
     }
 
     pub(super) fn take(&mut self, word: Word) {

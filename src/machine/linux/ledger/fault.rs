@@ -1,6 +1,7 @@
 //! Ends pinwise at a chosen moment, so that tests can show that everything is
 //! put back. Builds without debug assertions have nothing of it.
 
+use std::path::Path;
 use std::str::FromStr;
 
 /// Moments in the life of a ledger.
@@ -26,10 +27,15 @@ enum Blow {
     Panic,
     /// The journal cannot grow any more.
     Full,
+    /// The journal's folder is removed.
+    Vanish,
+    /// The same, and the process gets SIGKILL.
+    Bereft,
 }
 
 /// `POINT:KIND[:N]`: at the N-th time that the ledger comes by, the process gets
-/// a signal (`int`, `term`, `kill`), panics, or can write no more (`full`).
+/// a signal (`int`, `term`, `kill`), panics, can write no more (`full`), or the
+/// journal's folder is removed (`vanish`; with SIGKILL: `bereft`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     point: String,
@@ -52,7 +58,13 @@ impl FromStr for Fault {
             "kill" => Blow::Signal(libc::SIGKILL),
             "panic" => Blow::Panic,
             "full" => Blow::Full,
-            _ => return Err(format!("'{kind}' is none of int, term, kill, panic, full")),
+            "vanish" => Blow::Vanish,
+            "bereft" => Blow::Bereft,
+            _ => {
+                return Err(format!(
+                    "'{kind}' is none of int, term, kill, panic, full, vanish, bereft"
+                ));
+            }
         };
         let left = parts.next().unwrap_or("1").parse();
         Ok(Self {
@@ -66,7 +78,7 @@ impl FromStr for Fault {
 /// Strikes, if it is time to.
 #[cfg(debug_assertions)]
 #[expect(clippy::panic, reason = "what is tested is that a panic undoes all")]
-pub(super) fn pass(fault: &mut Option<Fault>, point: &str) {
+pub(super) fn pass(fault: &mut Option<Fault>, point: &str, journal: &Path) {
     let Some(planned) = fault.as_mut().filter(|fault| fault.point == point) else {
         return;
     };
@@ -77,16 +89,29 @@ pub(super) fn pass(fault: &mut Option<Fault>, point: &str) {
     let blow = planned.blow;
     *fault = None;
     match blow {
-        Blow::Signal(signal) => {
-            crate::machine::linux::sys::kill(
-                i32::try_from(std::process::id()).unwrap_or(0),
-                signal,
-            );
-        }
+        Blow::Signal(signal) => end_by(signal),
         Blow::Panic => panic!("a panic for a test, {point}"),
         Blow::Full => crate::machine::linux::sys::forbid_files_to_grow(),
+        Blow::Vanish => remove_folder_of(journal),
+        Blow::Bereft => {
+            remove_folder_of(journal);
+            end_by(libc::SIGKILL);
+        }
+    }
+}
+
+#[cfg(debug_assertions)]
+fn end_by(signal: libc::c_int) {
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    crate::machine::linux::sys::kill(own, signal);
+}
+
+#[cfg(debug_assertions)]
+fn remove_folder_of(journal: &Path) {
+    if let Some(folder) = journal.parent() {
+        let _ = std::fs::remove_dir_all(folder);
     }
 }
 
 #[cfg(not(debug_assertions))]
-pub(super) fn pass(_fault: &mut Option<Fault>, _point: &str) {}
+pub(super) fn pass(_fault: &mut Option<Fault>, _point: &str, _journal: &Path) {}

@@ -1,6 +1,8 @@
 //! Where journals are: `/run/pinwise` for root, `$XDG_RUNTIME_DIR/pinwise` for
 //! others, a folder for temporary files where neither can be had. Only a folder
-//! that belongs to this user, and that nobody else may enter, is used.
+//! that belongs to this user, and that nobody else may enter, is used. Where
+//! somebody else took its name among the temporary files, one with a random name
+//! is made; [`journal_folders`] finds it again.
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, TryLockError};
@@ -28,9 +30,28 @@ pub fn journal_folders() -> Vec<PathBuf> {
     } else if let Some(folder) = variable("XDG_RUNTIME_DIR") {
         folders.push(folder.join("pinwise"));
     }
-    let temporary = variable("TMPDIR").unwrap_or_else(|| "/tmp".into());
-    folders.push(temporary.join(format!("pinwise-{}", sys::effective_user())));
+    let temporary = temporary();
+    folders.push(temporary.join(own_name()));
+    folders.extend(spares(&temporary));
     folders
+}
+
+fn temporary() -> PathBuf {
+    variable("TMPDIR").unwrap_or_else(|| "/tmp".into())
+}
+
+/// The name of this user's folder among temporary files.
+pub(super) fn own_name() -> String {
+    format!("pinwise-{}", sys::effective_user())
+}
+
+/// Folders with random names that this user made there.
+pub(super) fn spares(temporary: &Path) -> Vec<PathBuf> {
+    let begin = own_name() + "-";
+    let names = crate::machine::linux::capture::names(temporary).into_iter();
+    let folders = names.filter(|name| name.starts_with(&begin));
+    let folders = folders.map(|name| temporary.join(name));
+    folders.filter(|folder| is_ours(folder)).collect()
 }
 
 #[expect(
@@ -42,8 +63,26 @@ fn variable(name: &str) -> Option<PathBuf> {
     Some(PathBuf::from(value)).filter(|folder| folder.is_absolute())
 }
 
-/// The first folder that can be had.
+/// The first of these folders that can be had; of none, the first of
+/// [`journal_folders`], or else one with a random name.
 pub(super) fn prepare(folders: &[PathBuf]) -> Result<PathBuf, LedgerError> {
+    if !folders.is_empty() {
+        return first_of(folders);
+    }
+    let found = first_of(&journal_folders());
+    match variable("PINWISE_RUNTIME_DIR") {
+        Some(_) => found,
+        None => found.or_else(|error| make_spare(&temporary()).map_err(|_| error)),
+    }
+}
+
+/// Makes a folder whose name nobody could take before.
+pub(super) fn make_spare(temporary: &Path) -> io::Result<PathBuf> {
+    let folder = temporary.join(format!("{}-{:016x}", own_name(), sys::random_u64()));
+    make(&folder).map(|()| folder)
+}
+
+fn first_of(folders: &[PathBuf]) -> Result<PathBuf, LedgerError> {
     let mut failure = None;
     for folder in folders {
         match make(folder) {
@@ -58,7 +97,8 @@ pub(super) fn prepare(folders: &[PathBuf]) -> Result<PathBuf, LedgerError> {
     Err(LedgerError::Folder { path, reason })
 }
 
-fn make(folder: &Path) -> io::Result<()> {
+/// Makes a folder, or finds that it is this user's alone.
+pub(super) fn make(folder: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
@@ -72,7 +112,7 @@ fn make(folder: &Path) -> io::Result<()> {
     ))
 }
 
-fn is_ours(folder: &Path) -> bool {
+pub(super) fn is_ours(folder: &Path) -> bool {
     let is_ours = |found: std::fs::Metadata| {
         found.is_dir() && found.uid() == sys::effective_user() && found.mode() & 0o077 == 0
     };
@@ -135,8 +175,11 @@ pub(super) fn open_left(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// The same, after waiting for whoever holds it.
+/// The same, after waiting for whoever holds it: a `restore` of this user.
 pub(super) fn open_locked(path: &Path) -> io::Result<File> {
+    if !path.parent().is_some_and(is_ours) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
     let file = open(path)?;
     file.lock()?;
     Ok(file)
@@ -159,8 +202,15 @@ pub(super) fn remove(path: &Path) {
     let _ = std::fs::remove_file(path);
 }
 
-/// Takes the lock of changes that concern the whole host.
-pub(super) fn lock_host(folder: &Path) -> Result<File, LedgerError> {
+/// Writes a journal that was removed, so that `restore` finds it.
+pub(super) fn write_again(path: &Path, text: &str) {
+    if path.parent().is_some_and(|folder| make(folder).is_ok()) {
+        let _ = write_journal(path, text);
+    }
+}
+
+/// Takes the lock of changes that concern the whole host; its path with it.
+pub(super) fn lock_host(folder: &Path) -> Result<(PathBuf, File), LedgerError> {
     let path = folder.join(HOST_LOCK);
     let opened = std::fs::OpenOptions::new()
         .create(true)
@@ -174,7 +224,7 @@ pub(super) fn lock_host(folder: &Path) -> Result<File, LedgerError> {
         reason,
     })?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok((path, file)),
         Err(TryLockError::WouldBlock) => Err(LedgerError::Busy(path)),
         Err(TryLockError::Error(reason)) => Err(LedgerError::Folder { path, reason }),
     }

@@ -28,9 +28,7 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`], which says what stands in the way.
     pub fn check_switch_off(&self, cpus: &CpuSet) -> Result<(), LedgerError> {
-        if self.host_lock.is_none() {
-            return Err(LedgerError::NotForHost);
-        }
+        self.check_host_lock()?;
         let online = self.system.online().unwrap_or_default();
         let off = cpus.difference(&online);
         if !off.is_empty() {

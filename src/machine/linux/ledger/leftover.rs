@@ -97,17 +97,16 @@ fn is_finished(outcomes: &[(Entry, Outcome)]) -> bool {
     !outcomes.iter().any(has_failed)
 }
 
-/// The guardian's work: what the journal has in force is undone.
-pub(super) fn finish(path: &Path, system: &System) {
-    // Not there: its writer undid all itself.
-    let Ok(mut file) = folder::open_locked(path) else {
-        return;
-    };
-    let Ok(journal) = read(&mut file) else {
-        return;
-    };
-    if journal.are_kept || is_finished(&undo_all(&journal, system)) {
-        folder::remove(path);
+/// The guardian's work: what is in force is undone. That the file is not there
+/// says nothing; one in which something could not be put back stays, or comes
+/// back, for another try.
+pub(super) fn finish(path: &Path, journal: &Journal, system: &System) {
+    let file = folder::open_locked(path);
+    let is_done = journal.are_kept || is_finished(&undo_all(journal, system));
+    match (is_done, file) {
+        (true, Ok(_)) => folder::remove(path),
+        (false, Err(_)) => folder::write_again(path, &journal.to_text()),
+        _ => {}
     }
 }
 

@@ -1,15 +1,17 @@
 //! Changes of the system that are undone, however pinwise ends.
 //!
-//! Every value is written to a journal before it is changed, and a second
-//! process, the guardian, undoes what is in force when pinwise ends, SIGKILL
+//! Every value is written to a journal before it is changed, and told to a second
+//! process, the guardian, which undoes what is in force when pinwise ends, SIGKILL
 //! included. What even the guardian could not do, `pinwise restore` does: the
 //! journal stays until all is put back. A value that is no longer what pinwise
 //! made it is left alone: who changed it since meant it. Where the journal
-//! cannot be written or the guardian has gone, nothing is changed.
+//! cannot be written or the guardian has gone, nothing is changed; one whose
+//! folder was removed is written anew.
 
 mod act;
 mod entry;
 mod fault;
+mod file;
 mod folder;
 mod groups;
 mod guardian;
@@ -26,6 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub use act::Outcome;
 pub use entry::{Change, Entry, Journal};
 pub use fault::{Fault, POINTS as FAULT_POINTS};
+pub(super) use file::leads_to;
 pub use folder::journal_folders;
 pub use leftover::{Leftover, LeftoverState, leftovers};
 
@@ -33,6 +36,7 @@ use super::boot_id;
 use crate::topology::CpuSet;
 use act::System;
 use entry::Word;
+use file::JournalFile;
 
 /// A journal is written anew when it has this many lines …
 const LONG: usize = 4096;
@@ -70,6 +74,9 @@ pub enum LedgerError {
         .0.display()
     )]
     Busy(PathBuf),
+    /// The lock that keeps others from changing the host is gone.
+    #[error("{}: the lock of changes of the whole host is gone: nothing is changed", .0.display())]
+    Unlocked(PathBuf),
     /// The ledger was not opened for changes of the whole host.
     #[error("CPUs of the host are only switched by a ledger that has the host's lock")]
     NotForHost,
@@ -120,13 +127,10 @@ pub struct LedgerOptions {
 #[derive(Debug)]
 pub struct Ledger {
     system: System,
-    path: PathBuf,
-    file: File,
-    /// Bytes of the journal that are whole lines.
-    length: u64,
-    lines: usize,
+    file: JournalFile,
+    /// What is written here the guardian hears.
     lifeline: File,
-    host_lock: Option<File>,
+    host_lock: Option<(PathBuf, File)>,
     journal: Journal,
     next: u64,
     fault: Option<Fault>,
@@ -142,16 +146,12 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`]; then there is neither.
     pub fn open(options: LedgerOptions) -> Result<Self, LedgerError> {
-        let folders = match options.folders.is_empty() {
-            true => journal_folders(),
-            false => options.folders,
-        };
         let root = match options.root.as_os_str().is_empty() {
             true => PathBuf::from("/"),
             false => options.root,
         };
         let system = System::at(&root);
-        let folder = folder::prepare(&folders)?;
+        let folder = folder::prepare(&options.folders)?;
         let host_lock = match options.is_for_host {
             true => Some(folder::lock_host(&folder)?),
             false => None,
@@ -162,21 +162,16 @@ impl Ledger {
         let path = folder::journal_path(&folder, &boot, pid, turn);
         let journal = Journal::new(boot, i32::try_from(pid).unwrap_or(0));
         let text = journal.to_text();
-        let unwritten = |reason| LedgerError::Unwritten {
-            path: path.clone(),
-            reason,
-        };
-        let file = folder::write_journal(&path, &text).map_err(unwritten)?;
-        let lifeline = guardian::start(&path, &system, host_lock.as_ref()).map_err(|error| {
-            folder::remove(&path);
+        let file = JournalFile::create(path.clone(), &text)
+            .map_err(|reason| LedgerError::Unwritten { path, reason })?;
+        let held = host_lock.as_ref().map(|(_, lock)| lock);
+        let lifeline = guardian::start(&file.path, &journal, &system, held).map_err(|error| {
+            file.remove();
             LedgerError::Guardian(error)
         })?;
         let mut ledger = Self {
             system,
-            path,
             file,
-            length: text.len() as u64,
-            lines: 1,
             lifeline,
             host_lock,
             journal,
@@ -193,8 +188,8 @@ impl Ledger {
     /// [`LedgerError`]; then everything is as it was.
     pub fn change(&mut self, change: &Change) -> Result<Id, LedgerError> {
         let is_for_host = matches!(change, Change::Online { .. } | Change::SmtOff);
-        if is_for_host && self.host_lock.is_none() {
-            return Err(LedgerError::NotForHost);
+        if is_for_host {
+            self.check_host_lock()?;
         }
         let entry = self.system.original(change)?;
         match change {
@@ -286,7 +281,7 @@ impl Ledger {
     /// Where its journal is.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.file.path
     }
 
     /// How many changes are in force.
@@ -322,9 +317,11 @@ impl Ledger {
 
     /// Takes a change off the list and leaves the system as it is.
     pub fn forget(&mut self, id: Id) {
-        // One that stays in the journal is compared before it is undone.
-        if self.tell(Word::Gone(id.0)).is_err() {
-            self.journal.take(Word::Gone(id.0));
+        let word = Word::Gone(id.0);
+        if self.tell(word.clone()).is_err() {
+            // One that stays in the journal is compared before it is undone.
+            let _ = self.lifeline.write_all(word.to_line().as_bytes());
+            self.journal.take(word);
         }
     }
 
@@ -347,46 +344,42 @@ impl Ledger {
         self.pass("running");
     }
 
-    /// Writes a line, and takes note of it once it is there.
+    /// The lock keeps nobody out whose file has lost its name.
+    fn check_host_lock(&self) -> Result<(), LedgerError> {
+        let (path, lock) = self.host_lock.as_ref().ok_or(LedgerError::NotForHost)?;
+        match file::is_at(lock, path) {
+            true => Ok(()),
+            false => Err(LedgerError::Unlocked(path.clone())),
+        }
+    }
+
+    /// Writes a line, tells the guardian, and takes note of it.
     fn tell(&mut self, word: Word) -> Result<(), LedgerError> {
-        // A guardian that is there empties the pipe.
-        self.lifeline
-            .write_all(b".")
-            .map_err(LedgerError::Unguarded)?;
-        if self.lines > LONG && self.journal.entries.len() * DENSITY < self.lines {
-            self.shorten()?;
-        }
+        let is_promise = matches!(word, Word::Made(..) | Word::Kept(_));
+        let is_long =
+            self.file.lines > LONG && self.journal.entries.len() * DENSITY < self.file.lines;
+        let is_lost = is_promise && !self.file.is_linked();
         let line = word.to_line();
-        if let Err(reason) = self.file.write_all(line.as_bytes()) {
-            // Half a line must not spoil the next one.
-            let _ = self.file.set_len(self.length);
-            let _ = io::Seek::seek(&mut self.file, io::SeekFrom::Start(self.length));
-            return Err(LedgerError::Unwritten {
-                path: self.path.clone(),
-                reason,
-            });
+        let written = match is_long || is_lost {
+            true => self.file.rewrite(&self.journal.to_text()),
+            false => Ok(()),
+        };
+        let written = written.and_then(|()| self.file.append(&line));
+        written.map_err(|reason| LedgerError::Unwritten {
+            path: self.file.path.clone(),
+            reason,
+        })?;
+        // A guardian that is there empties the pipe.
+        if let Err(error) = self.lifeline.write_all(line.as_bytes()) {
+            self.file.take_back(&line);
+            return Err(LedgerError::Unguarded(error));
         }
-        self.length += line.len() as u64;
-        self.lines += 1;
         self.journal.take(word);
         Ok(())
     }
 
-    /// Writes the journal anew, with what is in force alone.
-    fn shorten(&mut self) -> Result<(), LedgerError> {
-        let text = self.journal.to_text();
-        let unwritten = |reason| LedgerError::Unwritten {
-            path: self.path.clone(),
-            reason,
-        };
-        self.file = folder::write_journal(&self.path, &text).map_err(unwritten)?;
-        self.length = text.len() as u64;
-        self.lines = text.lines().count();
-        Ok(())
-    }
-
     fn pass(&mut self, point: &str) {
-        fault::pass(&mut self.fault, point);
+        fault::pass(&mut self.fault, point, &self.file.path);
     }
 }
 
@@ -397,7 +390,7 @@ impl Drop for Ledger {
         }
         if self.journal.are_kept || self.journal.entries.is_empty() {
             self.pass("before-removal");
-            folder::remove(&self.path);
+            self.file.remove();
             self.pass("after-removal");
         }
     }

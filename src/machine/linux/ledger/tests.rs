@@ -1,7 +1,5 @@
 //! Journals as text, and ledgers on a folder that stands for a host.
 
-use std::io;
-
 use proptest::prelude::*;
 
 use super::*;
@@ -16,17 +14,15 @@ pub(in crate::machine::linux) fn unguarded() -> (Ledger, tempfile::TempDir) {
 }
 
 fn on(folder: &tempfile::TempDir, is_for_host: bool) -> Ledger {
-    let path = folder.path().join("test.journal");
+    let journals = folder.path().join("journals");
+    folder::make(&journals).unwrap();
+    let path = journals.join("test.journal");
     let journal = Journal::new("boot".to_owned(), 1);
-    let text = journal.to_text();
     Ledger {
         system: System::at(folder.path()),
-        file: folder::write_journal(&path, &text).unwrap(),
-        path,
-        length: text.len() as u64,
-        lines: 1,
+        file: JournalFile::create(path, &journal.to_text()).unwrap(),
         lifeline: tempfile::tempfile().unwrap(),
-        host_lock: is_for_host.then(|| tempfile::tempfile().unwrap()),
+        host_lock: is_for_host.then(|| folder::lock_host(&journals).unwrap()),
         journal,
         next: 1,
         fault: None,
@@ -185,22 +181,133 @@ fn nothing_is_changed_without_a_guardian() {
 #[test]
 fn nothing_is_changed_where_the_journal_is_full() {
     let (mut ledger, _folder) = unguarded();
-    // A device that takes nothing, as a full disk.
-    ledger.file = std::fs::OpenOptions::new()
-        .write(true)
-        .open("/dev/full")
-        .unwrap();
+    // Nothing can be written through it.
+    ledger.file.file = open_for_reading(ledger.path());
     let own = i32::try_from(std::process::id()).unwrap();
     let before = sys::nice_of(own).unwrap();
     let refused = ledger.change(&Change::Nice {
         thread: own,
-        nice: before.min(18) + 1,
+        nice: 19,
     });
-    let Err(LedgerError::Unwritten { reason, .. }) = refused else {
-        panic!("{refused:?}");
-    };
-    assert_eq!(reason.kind(), io::ErrorKind::StorageFull);
+    assert!(
+        matches!(refused, Err(LedgerError::Unwritten { .. })),
+        "{refused:?}"
+    );
     assert_eq!(sys::nice_of(own).unwrap(), before);
+    assert_eq!(ledger.count(), 0);
+}
+
+#[expect(clippy::disallowed_methods, reason = "tests arrange files")]
+fn open_for_reading(path: &Path) -> File {
+    File::open(path).unwrap()
+}
+
+/// Is this entry what the journal says, with those that were made before?
+#[track_caller]
+fn check_written(ledger: &Ledger, count: usize) {
+    let text = System::read(ledger.path()).unwrap() + "\n";
+    let written = Journal::parse(&text).unwrap().entries;
+    assert_eq!(written, ledger.journal.entries);
+    assert_eq!(written.len(), count);
+}
+
+#[test]
+fn a_journal_whose_folder_was_removed_is_written_anew_before_a_change() {
+    let (mut ledger, _folder) = unguarded();
+    let folder = ledger.path().parent().unwrap().to_owned();
+    ledger.save(Entry::SmtOff).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    ledger.save(Entry::SmtOff).unwrap();
+    check_written(&ledger, 2);
+    // The same name, but not the same file.
+    folder::remove(ledger.path());
+    drop(folder::write_journal(ledger.path(), "pinwise journal 1 boot 1\n").unwrap());
+    ledger.save(Entry::SmtOff).unwrap();
+    check_written(&ledger, 3);
+    drop(ledger);
+    assert!(folder.exists());
+    assert_eq!(folder::journals(&[folder]), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn nothing_is_changed_where_the_journal_cannot_be_written_anew() {
+    let (mut ledger, _folder) = unguarded();
+    let folder = ledger.path().parent().unwrap().to_owned();
+    std::fs::remove_dir_all(&folder).unwrap();
+    // Somebody who may make folders there took the name.
+    std::os::unix::fs::symlink("/", &folder).unwrap();
+    let own = i32::try_from(std::process::id()).unwrap();
+    let before = sys::affinity_of(own).unwrap();
+    let cpus = CpuSet::single(before.first().unwrap());
+    let refused = ledger.change(&Change::Mask { thread: own, cpus });
+    assert!(
+        matches!(refused, Err(LedgerError::Unwritten { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(sys::affinity_of(own).unwrap(), before);
+    assert_eq!(ledger.count(), 0);
+}
+
+#[test]
+fn no_cpu_is_switched_where_the_lock_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    with_cpus(&folder);
+    let mut ledger = on(&folder, true);
+    std::fs::remove_dir_all(ledger.path().parent().unwrap()).unwrap();
+    let refused = ledger.switch_off(&set("2-3"));
+    assert!(
+        matches!(refused, Err(LedgerError::Unlocked(_))),
+        "{refused:?}"
+    );
+    assert_eq!(online(&folder, 2), "1");
+}
+
+/// What a guardian does after SIGKILL, without the file.
+#[test]
+fn the_guardian_needs_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    with_cpus(&folder);
+    let mut ledger = on(&folder, true);
+    ledger.switch_off(&set("2-3")).unwrap();
+    let (path, journal) = (ledger.path().to_owned(), ledger.journal.clone());
+    std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    leftover::finish(&path, &journal, &System::at(folder.path()));
+    assert_eq!(
+        (online(&folder, 2), online(&folder, 3)),
+        ("1".into(), "1".into())
+    );
+    assert!(!path.exists());
+}
+
+#[test]
+fn what_the_guardian_cannot_put_back_is_written_down_again() {
+    let (mut ledger, folder) = unguarded();
+    let group = folder.path().join("group");
+    ledger
+        .change(&Change::Folder {
+            path: group.clone(),
+        })
+        .unwrap();
+    // A folder that is not empty is not removed.
+    std::fs::create_dir(group.join("inside")).unwrap();
+    let (path, journal) = (ledger.path().to_owned(), ledger.journal.clone());
+    std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    leftover::finish(&path, &journal, &System::at(folder.path()));
+    let text = System::read(&path).unwrap() + "\n";
+    assert_eq!(Journal::parse(&text), Some(journal));
+}
+
+#[test]
+fn a_name_that_somebody_took_among_temporary_files_is_passed_over() {
+    let temporary = tempfile::tempdir().unwrap();
+    let taken = temporary.path().join(folder::own_name());
+    std::os::unix::fs::symlink("/nowhere", &taken).unwrap();
+    assert!(folder::make(&taken).is_err());
+    let spare = folder::make_spare(temporary.path()).unwrap();
+    // What somebody else put there with such a name is none.
+    let name = format!("{}-0", folder::own_name());
+    std::os::unix::fs::symlink(&spare, temporary.path().join(name)).unwrap();
+    assert_eq!(folder::spares(temporary.path()), [spare]);
 }
 
 #[test]
@@ -233,10 +340,8 @@ fn a_long_journal_is_written_anew() {
             .unwrap();
         ledger.forget(id);
     }
-    assert!(ledger.lines < LONG, "{}", ledger.lines);
-    let text = System::read(&ledger.path).unwrap() + "\n";
-    let entries = Journal::parse(&text).unwrap().entries;
-    assert_eq!(entries, ledger.journal.entries);
+    assert!(ledger.file.lines < LONG, "{}", ledger.file.lines);
+    check_written(&ledger, 1);
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Who has what from the rules, in a file, and a guardian that gives it back.
 //!
-//! A line is written before a process is changed. When pinwise ends without
-//! having said how, the guardian, a process that sleeps on a pipe, reads the
-//! file and gives everything back: after SIGKILL, too. Where even the guardian
-//! was killed, the file tells the next pinwise which masks are its own. A lock
-//! beside the file keeps two of them from writing it. Entries are of a boot and
-//! of a process's start: numbers come again.
+//! A line is written, and told to the guardian, before a process is changed. When
+//! pinwise ends without having said how, the guardian, a process that sleeps on a
+//! pipe, gives everything back: after SIGKILL, too, and where the file is gone by
+//! then. Where even the guardian was killed, the file tells the next pinwise which
+//! masks are its own. A lock beside the file, which the guardian holds as well,
+//! keeps two of them from writing it. Entries are of a boot and of a process's
+//! start: numbers come again.
 
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -14,6 +15,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::super::ledger::leads_to;
 use super::super::{boot_id, orphan, sys};
 use super::LinuxProcesses;
 use crate::machine::processes::{Held, Ledger, Processes, give_back};
@@ -24,9 +26,12 @@ const HEADER: &str = "pinwise rules 1";
 const LONGEST: u64 = 64 << 20;
 /// Lines that are no entries any more, at which the file is written anew.
 const DEAD_LINES: usize = 2000;
-/// How long a predecessor's guardian may take to give things back, and its
-/// predecessor to be gone.
+/// What tells the guardian that nothing is to be given back.
+const CLOSED: &str = "closed";
+/// How long a predecessor's guardian may take to give things back.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// How long one that has nothing to do may take to be gone.
+const MOMENT: Duration = Duration::from_millis(500);
 
 /// Why there is no journal.
 #[derive(Debug, thiserror::Error)]
@@ -62,14 +67,19 @@ pub enum JournalError {
     Guardian(io::Error),
 }
 
-/// Processes that had what rules gave them, before and after an attempt to give
-/// it back.
+/// What a journal of rules that was found is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RulesLeft {
-    /// Before.
-    pub before: usize,
-    /// After; the same where nothing was attempted.
-    pub after: usize,
+pub enum RulesLeft {
+    /// Its pinwise, or the guardian, is still there.
+    InUse,
+    /// Processes that had what rules gave them, before and after an attempt to
+    /// give it back.
+    Left {
+        /// Before.
+        before: usize,
+        /// After; the same where nothing was attempted.
+        after: usize,
+    },
 }
 
 /// The journal, with its guardian.
@@ -78,7 +88,8 @@ pub struct Journal {
     path: PathBuf,
     file: File,
     /// Held as long as the journal is in use.
-    _lock: File,
+    lock: File,
+    /// What is written here the guardian hears.
     lifeline: File,
     held: BTreeMap<i32, Held>,
     lines: usize,
@@ -95,11 +106,7 @@ impl Journal {
             path: path.display().to_string(),
             reason,
         };
-        if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
-            let mut builder = DirBuilder::new();
-            builder.recursive(true).mode(0o700);
-            builder.create(folder).map_err(at)?;
-        }
+        make_folder_of(path).map_err(at)?;
         let lock = lock(path, PATIENCE)
             .map_err(at)?
             .ok_or_else(|| JournalError::InUse {
@@ -120,13 +127,14 @@ impl Journal {
                 path: path.display().to_string(),
             });
         }
-        let lifeline = start_guardian(path).map_err(JournalError::Guardian)?;
+        let held = entries(&text, &boot());
+        let lifeline = start_guardian(path, &lock, &held).map_err(JournalError::Guardian)?;
         let mut journal = Self {
             path: path.to_owned(),
             file,
-            _lock: lock,
+            lock,
             lifeline,
-            held: entries(&text, &boot()),
+            held,
             lines: 0,
         };
         journal.write_anew().map_err(at)?;
@@ -136,8 +144,8 @@ impl Journal {
 
     /// Ends the guardian: everything was given back, or shall stay.
     pub fn close(mut self) {
-        let _ = self.lifeline.write_all(b"k");
-        if self.held.is_empty() {
+        let _ = writeln!(self.lifeline, "{CLOSED}");
+        if self.held.is_empty() && leads_to(&self.path, &self.file) {
             #[expect(clippy::disallowed_methods, reason = "the Edge removes its file")]
             let _ = std::fs::remove_file(&self.path);
         }
@@ -164,28 +172,29 @@ impl Journal {
 
     /// What rules left in force whose pinwise and guardian are both gone:
     /// processes that still have it. `restores`: they are given back, and the
-    /// file is removed where that went well. `None`: there is no such journal, or
-    /// somebody uses it.
+    /// file is removed where that went well. `None`: there is no such journal.
     #[must_use]
     pub fn finish(path: &Path, restores: bool) -> Option<RulesLeft> {
         if !path.exists() {
             return None;
         }
-        let lock = lock(path, Duration::ZERO).ok()??;
+        let Some(_lock) = lock(path, MOMENT).ok()? else {
+            return Some(RulesLeft::InUse);
+        };
         let held = Self::peek(path);
-        let mut host = LinuxProcesses::open();
-        let before = held.iter().filter(|held| is_left(&mut host, held)).count();
-        if restores {
-            drop(lock);
-            give_all_back(path, Duration::ZERO);
-        }
-        let after = held.iter().filter(|held| is_left(&mut host, held)).count();
-        Some(RulesLeft { before, after })
+        let before = count_left(&held);
+        let after = match restores {
+            true => give_all_back(path, &held),
+            false => before,
+        };
+        Some(RulesLeft::Left { before, after })
     }
 
-    /// Writes one line with one system call.
+    /// Writes one line with one system call, and tells the guardian.
     fn write(&mut self, line: &str) -> io::Result<()> {
+        self.return_to_place()?;
         self.file.write_all(line.as_bytes())?;
+        self.lifeline.write_all(line.as_bytes())?;
         self.lines += 1;
         if self.lines > 2 * self.held.len() + DEAD_LINES {
             self.write_anew()?;
@@ -193,24 +202,27 @@ impl Journal {
         Ok(())
     }
 
+    /// A file without its name serves nobody, and a lock neither: where the folder
+    /// was removed, both are made anew.
+    fn return_to_place(&mut self) -> io::Result<()> {
+        let of_lock = lock_path(&self.path);
+        if leads_to(&self.path, &self.file) && leads_to(&of_lock, &self.lock) {
+            return Ok(());
+        }
+        make_folder_of(&self.path)?;
+        if !leads_to(&of_lock, &self.lock) {
+            let lock = lock(&self.path, Duration::ZERO)?;
+            self.lock = lock.ok_or_else(|| {
+                io::Error::other("its lock was removed, and another pinwise rules has begun")
+            })?;
+        }
+        self.write_anew()
+    }
+
     /// Replaces the file by one with the entries in force. Whoever reads it sees
     /// the old one or the new one.
     fn write_anew(&mut self) -> io::Result<()> {
-        let mut text = format!("{HEADER} {}\n", boot());
-        for held in self.held.values() {
-            text += &line(held);
-        }
-        let mut name = self.path.clone().into_os_string();
-        name.push(".new");
-        let new = PathBuf::from(name);
-        #[expect(clippy::disallowed_methods, reason = "the Edge removes its file")]
-        let _ = std::fs::remove_file(&new);
-        let mut options = OpenOptions::new();
-        options.append(true).create_new(true).mode(0o600);
-        let mut file = options.open(&new)?;
-        file.write_all(text.as_bytes())?;
-        std::fs::rename(&new, &self.path)?;
-        self.file = file;
+        self.file = replace(&self.path, self.held.values())?;
         self.lines = self.held.len();
         Ok(())
     }
@@ -218,8 +230,9 @@ impl Journal {
 
 impl Ledger for Journal {
     fn note(&mut self, held: &Held) -> io::Result<()> {
+        self.write(&line(held))?;
         self.held.insert(held.process, held.clone());
-        self.write(&line(held))
+        Ok(())
     }
 
     fn forget(&mut self, process: i32, start: u64) -> io::Result<()> {
@@ -245,11 +258,40 @@ fn open(path: &Path) -> io::Result<File> {
     options.custom_flags(libc::O_NOFOLLOW).open(path)
 }
 
-/// The lock; `None` where somebody has it for longer than `patience`.
-fn lock(path: &Path, patience: Duration) -> io::Result<Option<File>> {
+/// Writes a file with these entries in the place of the one that may be there.
+fn replace<'a>(path: &Path, held: impl Iterator<Item = &'a Held>) -> io::Result<File> {
+    let mut text = format!("{HEADER} {}\n", boot());
+    text.extend(held.map(line));
+    let mut name = path.to_owned().into_os_string();
+    name.push(".new");
+    let new = PathBuf::from(name);
+    #[expect(clippy::disallowed_methods, reason = "the Edge removes its file")]
+    let _ = std::fs::remove_file(&new);
+    let mut options = OpenOptions::new();
+    options.append(true).create_new(true).mode(0o600);
+    let mut file = options.open(&new)?;
+    file.write_all(text.as_bytes())?;
+    std::fs::rename(&new, path)?;
+    Ok(file)
+}
+
+/// Makes the folder of a journal where there is none.
+fn make_folder_of(path: &Path) -> io::Result<()> {
+    match path.parent().filter(|folder| !folder.exists()) {
+        Some(folder) => DirBuilder::new().recursive(true).mode(0o700).create(folder),
+        None => Ok(()),
+    }
+}
+
+fn lock_path(path: &Path) -> PathBuf {
     let mut name = path.to_owned().into_os_string();
     name.push(".lock");
-    let file = open(Path::new(&name))?;
+    name.into()
+}
+
+/// The lock; `None` where somebody has it for longer than `patience`.
+fn lock(path: &Path, patience: Duration) -> io::Result<Option<File>> {
+    let file = open(&lock_path(path))?;
     let end = sys::monotonic() + patience;
     loop {
         match file.try_lock() {
@@ -285,19 +327,22 @@ fn entries(text: &str, boot: &str) -> BTreeMap<i32, Held> {
         return held;
     }
     for line in lines.filter_map(|line| line.strip_suffix('\n')) {
-        if let Some(entry) = line.strip_prefix("held ").and_then(entry) {
-            held.insert(entry.process, entry);
-        } else if let Some(gone) = line.strip_prefix("gone ")
-            && let Some((process, start)) = gone.split_once(' ')
-            && let (Ok(process), Ok(start)) = (process.parse::<i32>(), start.parse::<u64>())
-            && held
-                .get(&process)
-                .is_some_and(|held: &Held| held.start == start)
-        {
-            held.remove(&process);
-        }
+        take(&mut held, line);
     }
     held
+}
+
+/// Takes note of a line; of one that makes no sense it does not.
+fn take(held: &mut BTreeMap<i32, Held>, line: &str) {
+    if let Some(entry) = line.strip_prefix("held ").and_then(entry) {
+        held.insert(entry.process, entry);
+    } else if let Some(gone) = line.strip_prefix("gone ")
+        && let Some((process, start)) = gone.split_once(' ')
+        && let (Ok(process), Ok(start)) = (process.parse::<i32>(), start.parse::<u64>())
+        && held.get(&process).is_some_and(|held| held.start == start)
+    {
+        held.remove(&process);
+    }
 }
 
 fn entry(text: &str) -> Option<Held> {
@@ -321,33 +366,42 @@ fn entry(text: &str) -> Option<Held> {
     })
 }
 
-/// Starts the guardian, which gives back unless it was told that this is done;
-/// closing what is returned, by any means, wakes it.
-fn start_guardian(path: &Path) -> io::Result<File> {
-    let lifeline = orphan::start(c"pinwise-rules", None, || {
-        if orphan::sleep().is_empty() {
-            // Of a process that is ended, the pipe may close before its lock goes.
-            give_all_back(path, PATIENCE);
+/// Starts the guardian, which holds the lock as long as it lives and gives back
+/// what it was told of, unless it was told that this is done; closing what is
+/// returned, by any means, wakes it.
+fn start_guardian(path: &Path, lock: &File, before: &BTreeMap<i32, Held>) -> io::Result<File> {
+    let lifeline = orphan::start(c"pinwise-rules", Some(lock), || {
+        let mut held = before.clone();
+        let mut is_closed = false;
+        orphan::listen(|line| match line {
+            CLOSED => is_closed = true,
+            line => take(&mut held, line),
+        });
+        if !is_closed {
+            let held: Vec<Held> = held.into_values().collect();
+            give_all_back(path, &held);
         }
     });
     lifeline.map(File::from)
 }
 
-/// Gives back what a journal says. Where somebody else has its lock for longer
-/// than `patience`, that is a pinwise that has read it, and its entries are that
-/// one's.
-fn give_all_back(path: &Path, patience: Duration) {
-    let Ok(Some(_lock)) = lock(path, patience) else {
-        return;
-    };
-    let held = Journal::peek(path);
-    let mut host = LinuxProcesses::open();
-    give_back(&mut host, &held);
-    // What could not be given back stays written down.
-    if !held.iter().any(|held| is_left(&mut host, held)) {
+/// Gives all this back, for which the lock is held; how many still have it. What
+/// could not be given back stays written down, or is so again.
+fn give_all_back(path: &Path, held: &[Held]) -> usize {
+    give_back(&mut LinuxProcesses::open(), held);
+    let left = count_left(held);
+    if left == 0 {
         #[expect(clippy::disallowed_methods, reason = "the Edge removes its file")]
         let _ = std::fs::remove_file(path);
+    } else if !path.exists() && make_folder_of(path).is_ok() {
+        let _ = replace(path, held.iter());
     }
+    left
+}
+
+fn count_left(held: &[Held]) -> usize {
+    let mut host = LinuxProcesses::open();
+    held.iter().filter(|held| is_left(&mut host, held)).count()
 }
 
 /// Does the process still have what rules gave it?
@@ -407,20 +461,22 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_is_about_to_go_is_waited_for() {
+    fn a_journal_in_use_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state");
-        std::fs::write(&path, format!("{HEADER} {}\n", boot())).unwrap();
+        assert_eq!(Journal::finish(&path, true), None);
+        drop(replace(&path, std::iter::empty()).unwrap());
         let held = lock(&path, Duration::ZERO).unwrap().unwrap();
-        give_all_back(&path, Duration::ZERO);
-        assert!(path.exists(), "it is another's");
-        let of_the_killed = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(200));
-            drop(held);
-        });
-        give_all_back(&path, Duration::from_secs(60));
+        assert_eq!(Journal::finish(&path, true), Some(RulesLeft::InUse));
+        drop(held);
+        let none = RulesLeft::Left {
+            before: 0,
+            after: 0,
+        };
+        assert_eq!(Journal::finish(&path, false), Some(none));
+        assert!(path.exists());
+        assert_eq!(Journal::finish(&path, true), Some(none));
         assert!(!path.exists());
-        of_the_killed.join().unwrap();
     }
 
     proptest! {
