@@ -207,7 +207,7 @@ fn state(args: &RulesRunArgs) -> anyhow::Result<PathBuf> {
 /// The same where it is not said; `None`: nowhere.
 pub(super) fn default_state() -> Option<PathBuf> {
     if own_user_is_root() {
-        return Some("/run/pinwise/rules".into());
+        return Some("/run/pinwise-rules/rules".into());
     }
     #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
     let folder = std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty());

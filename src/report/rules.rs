@@ -111,8 +111,9 @@ pub fn rule_change(change: &RuleChange, palette: Palette) -> String {
 /// The sandbox leaves what the rules need: CPUs and priorities of other users'
 /// processes (`CAP_SYS_NICE`), the kernel's word about new ones
 /// (`CAP_NET_ADMIN`, on the host's network: the connector has no other), the
-/// paths of their executables (`CAP_SYS_PTRACE`), and `/run/pinwise`, which
-/// outlasts a restart.
+/// paths of their executables (`CAP_SYS_PTRACE`), and `/run/pinwise-rules`, which
+/// outlasts a restart. Its end removes that folder, so that it must not be the one
+/// in which other journals of root's are.
 #[must_use]
 pub fn rules_unit(program: &str, file: &str) -> String {
     let (command, file_shown) = (unit_word(program), unit_word(file));
@@ -129,7 +130,7 @@ ExecStart={command} rules run {file_shown}
 ExecReload=/bin/kill -HUP $MAINPID
 Restart=on-failure
 RestartSec=5s
-RuntimeDirectory=pinwise
+RuntimeDirectory=pinwise-rules
 RuntimeDirectoryMode=0700
 RuntimeDirectoryPreserve=restart
 

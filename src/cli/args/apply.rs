@@ -123,7 +123,7 @@ pub struct RulesRunArgs {
     #[arg(long)]
     pub once: bool,
     /// Where it is written down who was changed
-    /// [default: /run/pinwise/rules, or pinwise/rules in `XDG_RUNTIME_DIR`]
+    /// [default: /run/pinwise-rules/rules, or pinwise/rules in `XDG_RUNTIME_DIR`]
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
 }
