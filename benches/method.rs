@@ -393,6 +393,7 @@ fn print_fleets(replays: usize) {
     for size in [4, 16, 40] {
         let nodes = |seed: u64| {
             let fleet = SimulatedFleet::new(Plan {
+                user: None,
                 id: "f".to_owned(),
                 nodes: size,
                 seed,

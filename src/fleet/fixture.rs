@@ -14,6 +14,7 @@ pub(super) fn fleet(nodes: &[&str]) -> FleetRecord {
         id: "f".to_owned(),
         started: "2026-01-01T00:00:00Z".to_owned(),
         host: "login".to_owned(),
+        user: None,
         pinwise: "1".to_owned(),
         launcher: "local".to_owned(),
         steps: vec![step("a"), step("b")],

@@ -47,6 +47,20 @@ pub struct Task {
     /// stands in it as `pinwise`; a node runs
     /// `FOLDER/pinwise fleet node FOLDER [--node NAME] [--job ID]`.
     pub folder: PathBuf,
+    /// The user that the folder belongs to. Nodes that run as another one, as
+    /// in containers, run what is in it all the same.
+    pub owner: u32,
+}
+
+/// Longest id of a job, bytes.
+const LONGEST_JOB: usize = 200;
+
+/// Can this be the id of a job? It becomes a word of commands, where one that
+/// begins with `-` would be an option, and `-1` all processes of a user.
+#[must_use]
+pub fn is_job_id(id: &str) -> bool {
+    let is_odd = id.is_empty() || id.starts_with('-') || id.chars().any(char::is_control);
+    !is_odd && id.len() <= LONGEST_JOB
 }
 
 /// What a job is at.

@@ -3,8 +3,10 @@
 //!
 //! Scheduler and nodes meet in a folder that they share ([`folder`]): a node
 //! writes there what it finds, and whoever submitted reads it. Nothing here
-//! measures, and nothing of a node is believed before it was checked.
+//! measures, nothing of a node is believed before it was checked, and nothing
+//! is run of a folder that others could have written ([`trust`]).
 
+mod files;
 #[cfg(test)]
 mod fixture;
 pub mod folder;
@@ -18,6 +20,7 @@ pub mod slurm;
 pub mod state;
 pub mod submission;
 pub mod template;
+pub mod trust;
 
 /// Longest id of a fleet: with its prefix it is a tag.
 const LONGEST_ID: usize = 50;

@@ -9,9 +9,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::folder::{FleetFolder, FolderError, read};
-use super::node_folder::{Begun, Ended, Failure, NodeFolder, NodeTale, clear_output, output_file};
+use super::folder::{FleetFolder, FolderError};
+use super::node_folder::{Begun, Ended, Failure, NodeFolder, NodeTale};
 use super::record_id;
+use super::trust::Users;
 use crate::record::{
     FleetRecord, FleetStep, NodeFigure, Outline, StepState, id_of, with_id, with_tags,
 };
@@ -60,12 +61,13 @@ pub enum Outcome {
     Interrupted,
 }
 
-/// Runs what has no record yet.
+/// Runs what has no record yet, of a folder that only `users` can have
+/// written.
 ///
 /// # Errors
 /// [`FolderError`] where the folder cannot be written.
 pub fn run(
-    folder: &FleetFolder,
+    (folder, users): (&FleetFolder, &Users),
     fleet: &FleetRecord,
     node: &str,
     begun: Begun,
@@ -91,7 +93,7 @@ pub fn run(
             continue;
         }
         // A folder that is gone is not made anew.
-        FleetFolder::open(folder.path())?;
+        FleetFolder::own(folder.path(), users)?;
         interrupted = attempt.step(step, runner)?;
         is_whole = attempt.write_node(runner)?;
         if interrupted.is_some() {
@@ -131,11 +133,11 @@ impl Attempt<'_> {
         runner: &mut dyn Runner,
     ) -> Result<Option<String>, FolderError> {
         runner.tell(&format!("{}: step {}", runner.now(), step.name));
-        let stem = self.place.output_stem(&step.name, self.number);
+        let stem = self.place.output_stem(&step.name, self.number)?;
         let (end, elapsed) = runner.run(step, &stem);
-        let body = self.body(step, &end, &stem);
-        let stderr = last_lines(&read(&output_file(&stem, "stderr")).unwrap_or_default());
-        clear_output(&stem);
+        let [out, err] = self.place.take_output(&step.name, self.number);
+        let body = self.body(step, &end, out);
+        let stderr = last_lines(&err.unwrap_or_default());
         let elapsed_s = elapsed.as_secs_f64();
         let ended = runner.now();
         let why = match body {
@@ -168,7 +170,7 @@ impl Attempt<'_> {
         &self,
         step: &FleetStep,
         end: &StepEnd,
-        stem: &std::path::Path,
+        out: Result<String, FolderError>,
     ) -> Result<String, String> {
         match end {
             // A gate that failed, or an open verdict, is a result.
@@ -176,7 +178,7 @@ impl Attempt<'_> {
             StepEnd::Status(status) => return Err(format!("exit status {status}")),
             StepEnd::Otherwise(how) | StepEnd::Interrupted(how) => return Err(how.clone()),
         }
-        let text = read(&output_file(stem, "stdout")).map_err(|error| error.to_string())?;
+        let text = out.map_err(|error| error.to_string())?;
         crate::record::check(&text).map_err(|error| format!("what it printed: {error}"))?;
         if id_of(&text).is_none_or(|id| id.is_empty()) {
             return Err("what it printed is no record that can be stored".to_owned());

@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::folder::{FolderError, How, json, names, put, read, read_json};
+use super::files::{Folder, How, Readers, json};
+use super::folder::FolderError;
 use super::record_id;
 use crate::record::{
     FLEET_NODE_SCHEMA, FleetNode, FleetRecord, HostRecord, NodeFigure, NodeStep, Outline,
@@ -73,10 +75,14 @@ struct Done {
     elapsed_s: f64,
 }
 
-/// A node's folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a step prints is nobody else's to change before it is a record.
+const OWN: &str = ".own";
+
+/// A node's folder. It is opened anew for each thing that is done in it: a
+/// fleet may have more nodes than a process may have files open.
+#[derive(Debug, Clone)]
 pub struct NodeFolder {
-    path: PathBuf,
+    nodes: Arc<Folder>,
     name: String,
 }
 
@@ -96,11 +102,21 @@ pub struct NodeTale {
 }
 
 impl NodeFolder {
-    pub(super) fn new(path: PathBuf, name: &str) -> Self {
+    pub(super) fn new(nodes: Arc<Folder>, name: &str) -> Self {
         Self {
-            path,
+            nodes,
             name: name.to_owned(),
         }
+    }
+
+    fn folder(&self) -> Result<Folder, FolderError> {
+        self.nodes.folder(&self.name)
+    }
+
+    /// A folder in it that nobody else may look into, made where it is
+    /// missing.
+    fn own(&self) -> Result<Folder, FolderError> {
+        self.folder()?.make(OWN, Readers::Owner)
     }
 
     /// The node.
@@ -109,10 +125,43 @@ impl NodeFolder {
         &self.name
     }
 
-    /// Where a step's output goes while it runs.
-    #[must_use]
-    pub fn output_stem(&self, step: &str, attempt: u32) -> PathBuf {
-        self.path.join(format!(".{step}.{attempt}"))
+    /// Where a step's output goes while it runs: `STEM.stdout`, `STEM.stderr`.
+    ///
+    /// # Errors
+    /// [`FolderError`] where there is no place for it.
+    pub fn output_stem(&self, step: &str, attempt: u32) -> Result<PathBuf, FolderError> {
+        Ok(self.own()?.path().join(format!("{step}.{attempt}")))
+    }
+
+    /// What a step printed: output and error, which are then gone.
+    ///
+    /// # Errors
+    /// [`FolderError`] for each that cannot be read.
+    pub(super) fn take_output(&self, step: &str, attempt: u32) -> [Result<String, FolderError>; 2] {
+        ["stdout", "stderr"].map(|ending| {
+            let own = self.own()?;
+            let name = format!("{step}.{attempt}.{ending}");
+            let text = own.read(&name);
+            own.remove(&name);
+            text
+        })
+    }
+
+    /// Where a store puts by what it could not take.
+    ///
+    /// # Errors
+    /// [`FolderError`] where there is no place for it.
+    pub fn spool(&self) -> Result<PathBuf, FolderError> {
+        Ok(self.own()?.path().join("spool"))
+    }
+
+    /// Makes the file for what the node tells, which a shell or a scheduler
+    /// then opens.
+    ///
+    /// # Errors
+    /// [`FolderError`] where it cannot be made.
+    pub fn make_log(&self) -> Result<(), FolderError> {
+        self.folder()?.touch("log", Readers::Group).map(|_| ())
     }
 
     /// Claims the next attempt. Two that come at the same moment get two.
@@ -120,37 +169,20 @@ impl NodeFolder {
     /// # Errors
     /// [`FolderError`] where nothing can be written.
     pub fn claim(&self, begun: Begun) -> Result<Begun, FolderError> {
+        let folder = self.folder()?;
         let mut begun = Begun {
-            clock_ahead_s: self.clock_ahead_s(),
+            clock_ahead_s: clock_ahead_s(&folder),
             ..begun
         };
-        let newest = self.attempts()?.last().map_or(0, |&(attempt, _)| attempt);
+        let newest = attempts(&folder)?.last().map_or(0, |&(attempt, _)| attempt);
         for attempt in newest + 1..=MOST_ATTEMPTS {
             begun.attempt = attempt;
-            let path = self.path.join(format!("begun-{attempt}.json"));
-            if put(&path, &json(&begun), How::First, 0o644)? {
+            let name = format!("begun-{attempt}.json");
+            if folder.put(&name, &json(&begun), How::First, Readers::Group)? {
                 return Ok(begun);
             }
         }
-        Err(FolderError::damaged(&self.path, "too many attempts"))
-    }
-
-    /// How far this host's clock is ahead of the one by which the folder's
-    /// files get their times.
-    fn clock_ahead_s(&self) -> Option<f64> {
-        let path = self.path.join(format!(".clock.{}", std::process::id()));
-        let written = put(&path, b"", How::Replace, 0o644).ok()?;
-        let told = written.then(|| std::fs::metadata(&path).ok()?.modified().ok())?;
-        super::folder::remove(&path);
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the node's clock is held against the folder's"
-        )]
-        let own = SystemTime::now();
-        let ahead = own
-            .duration_since(told?)
-            .map_or_else(|e| -e.duration().as_secs_f64(), |d| d.as_secs_f64());
-        Some((ahead * 1e3).round() / 1e3)
+        Err(FolderError::damaged(folder.path(), "too many attempts"))
     }
 
     /// Writes that an attempt ended.
@@ -158,8 +190,7 @@ impl NodeFolder {
     /// # Errors
     /// [`FolderError`] where it cannot be written.
     pub fn end(&self, attempt: u32, ended: &Ended) -> Result<(), FolderError> {
-        let path = self.path.join(format!("ended-{attempt}.json"));
-        put(&path, &json(ended), How::Replace, 0o644).map(|_| ())
+        self.replace(&format!("ended-{attempt}.json"), &json(ended))
     }
 
     /// Puts the record of a step; false where there was one, which stays.
@@ -174,15 +205,16 @@ impl NodeFolder {
         ended: &str,
         elapsed_s: f64,
     ) -> Result<bool, FolderError> {
-        let is_first = put(&self.record_path(step), body.as_bytes(), How::First, 0o644)?;
+        let folder = self.folder()?;
+        let name = format!("{step}.json");
+        let is_first = folder.put(&name, body.as_bytes(), How::First, Readers::Group)?;
         if is_first {
             let done = Done {
                 attempt,
                 ended: ended.to_owned(),
                 elapsed_s,
             };
-            let path = self.path.join(format!("{step}.done.json"));
-            put(&path, &json(&done), How::Replace, 0o644)?;
+            self.replace(&format!("{step}.done.json"), &json(&done))?;
         }
         Ok(is_first)
     }
@@ -193,7 +225,7 @@ impl NodeFolder {
     /// [`FolderError`] where it cannot be written.
     pub fn put_failure(&self, step: &str, failure: &Failure) -> Result<(), FolderError> {
         let name = format!("{step}.failed-{}.json", failure.attempt);
-        put(&self.path.join(name), &json(failure), How::Replace, 0o644).map(|_| ())
+        self.replace(&name, &json(failure))
     }
 
     /// Writes the node's record anew.
@@ -201,8 +233,14 @@ impl NodeFolder {
     /// # Errors
     /// [`FolderError`] where it cannot be written.
     pub fn put_node(&self, record: &FleetNode) -> Result<(), FolderError> {
-        let path = self.path.join("node.json");
-        put(&path, &json(record), How::Replace, 0o644).map(|_| ())
+        self.replace("node.json", &json(record))
+    }
+
+    fn replace(&self, name: &str, content: &[u8]) -> Result<(), FolderError> {
+        let folder = self.folder()?;
+        folder
+            .put(name, content, How::Replace, Readers::Group)
+            .map(|_| ())
     }
 
     /// The record of a step; `None` where there is none.
@@ -211,8 +249,18 @@ impl NodeFolder {
     /// [`FolderError`] where there is one that is damaged, newer, or of
     /// another fleet, node or step.
     pub fn record(&self, fleet: &str, step: &str) -> Result<Option<String>, FolderError> {
-        let path = self.record_path(step);
-        let text = match read(&path) {
+        self.record_in(&self.folder()?, fleet, step)
+    }
+
+    fn record_in(
+        &self,
+        folder: &Folder,
+        fleet: &str,
+        step: &str,
+    ) -> Result<Option<String>, FolderError> {
+        let name = format!("{step}.json");
+        let path = folder.path().join(&name);
+        let text = match folder.read(&name) {
             Err(error) => return none_or(error),
             Ok(text) => text,
         };
@@ -225,27 +273,6 @@ impl NodeFolder {
             return Err(FolderError::damaged(&path, reason));
         }
         Ok(Some(text))
-    }
-
-    fn record_path(&self, step: &str) -> PathBuf {
-        self.path.join(format!("{step}.json"))
-    }
-
-    /// Numbers of attempts and whether each ended by itself, ascending.
-    ///
-    /// # Errors
-    /// [`FolderError`] where the folder cannot be listed.
-    fn attempts(&self) -> Result<Vec<(u32, bool)>, FolderError> {
-        let names = names(&self.path)?;
-        let number = |name: &str, prefix: &str| {
-            let digits = name.strip_prefix(prefix)?.strip_suffix(".json")?;
-            digits.parse::<u32>().ok().filter(|n| *n <= MOST_ATTEMPTS)
-        };
-        let has_ended = |n: u32| names.contains(&format!("ended-{n}.json"));
-        let begun = names.iter().filter_map(|name| number(name, "begun-"));
-        let mut found: Vec<(u32, bool)> = begun.map(|n| (n, has_ended(n))).collect();
-        found.sort_unstable();
-        Ok(found)
     }
 
     /// All that the folder tells. Files that cannot be used are told, too.
@@ -266,18 +293,29 @@ impl NodeFolder {
         fleet: &FleetRecord,
         known: &mut BTreeMap<String, Vec<NodeFigure>>,
     ) -> Result<NodeTale, FolderError> {
+        let folder = &self.folder()?;
         let mut unusable = Vec::new();
-        let attempts = self.attempts()?;
-        let begun = self.begun(&attempts, &mut unusable);
+        let attempts = attempts(folder)?;
+        let begun = begun(folder, &attempts, &mut unusable);
         let mut done = Vec::new();
         let mut steps = Vec::new();
         let mut figures = Vec::new();
         let mut last_end = None;
         for step in &fleet.steps {
             let name = &step.name;
-            self.learn(&fleet.id, name, known, &mut unusable);
+            if !known.contains_key(name) {
+                match self.record_in(folder, &fleet.id, name) {
+                    Ok(Some(body)) => {
+                        known.insert(name.clone(), figures_of(name, &body));
+                    }
+                    Ok(None) => {}
+                    Err(error) => unusable.push(error.to_string()),
+                }
+            }
             let found = known.get(name);
-            let (step, end) = self.step(&fleet.id, name, found.is_some(), &attempts, &mut unusable);
+            let id = record_id(&fleet.id, &self.name, name);
+            let record = found.is_some().then_some(id);
+            let (step, end) = step_of(folder, name, record, &attempts, &mut unusable);
             last_end = last_end.max(end);
             steps.push(step);
             if let Some(found) = found {
@@ -309,7 +347,7 @@ impl NodeFolder {
             clock_ahead_s: newest.as_ref().and_then(|b| b.clock_ahead_s),
             tags,
         };
-        let ended = self.ended(newest.as_ref(), &mut unusable);
+        let ended = ended(folder, newest.as_ref(), &mut unusable);
         Ok(NodeTale {
             record,
             done,
@@ -318,94 +356,104 @@ impl NodeFolder {
             unusable,
         })
     }
+}
 
-    /// Reads the figures of a step's record, unless they are known.
-    fn learn(
-        &self,
-        fleet: &str,
-        step: &str,
-        known: &mut BTreeMap<String, Vec<NodeFigure>>,
-        unusable: &mut Vec<String>,
-    ) {
-        if known.contains_key(step) {
-            return;
-        }
-        match self.record(fleet, step) {
-            Ok(Some(body)) => {
-                known.insert(step.to_owned(), figures_of(step, &body));
-            }
-            Ok(None) => {}
+/// How far this host's clock is ahead of the one by which a folder's files get
+/// their times.
+fn clock_ahead_s(folder: &Folder) -> Option<f64> {
+    let name = format!(".clock.{}", std::process::id());
+    folder.put(&name, b"", How::Replace, Readers::Owner).ok()?;
+    let told = folder.changed(&name);
+    folder.remove(&name);
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the node's clock is held against the folder's"
+    )]
+    let own = SystemTime::now();
+    let ahead = own
+        .duration_since(told?)
+        .map_or_else(|e| -e.duration().as_secs_f64(), |d| d.as_secs_f64());
+    Some((ahead * 1e3).round() / 1e3)
+}
+
+/// Numbers of attempts and whether each ended by itself, ascending.
+fn attempts(folder: &Folder) -> Result<Vec<(u32, bool)>, FolderError> {
+    let names = folder.names()?;
+    let number = |name: &str, prefix: &str| {
+        let digits = name.strip_prefix(prefix)?.strip_suffix(".json")?;
+        digits.parse::<u32>().ok().filter(|n| *n <= MOST_ATTEMPTS)
+    };
+    let has_ended = |n: u32| names.contains(&format!("ended-{n}.json"));
+    let begun = names.iter().filter_map(|name| number(name, "begun-"));
+    let mut found: Vec<(u32, bool)> = begun.map(|n| (n, has_ended(n))).collect();
+    found.sort_unstable();
+    Ok(found)
+}
+
+fn begun(folder: &Folder, attempts: &[(u32, bool)], unusable: &mut Vec<String>) -> Vec<Begun> {
+    let mut found = Vec::new();
+    for (attempt, _) in attempts {
+        match folder.read_json::<Begun>(&format!("begun-{attempt}.json")) {
+            Ok(begun) => found.push(Begun {
+                attempt: *attempt,
+                ..begun
+            }),
             Err(error) => unusable.push(error.to_string()),
         }
     }
+    found
+}
 
-    fn begun(&self, attempts: &[(u32, bool)], unusable: &mut Vec<String>) -> Vec<Begun> {
-        let mut found = Vec::new();
-        for (attempt, _) in attempts {
-            let path = self.path.join(format!("begun-{attempt}.json"));
-            match read_json::<Begun>(&path) {
-                Ok(begun) => found.push(Begun {
-                    attempt: *attempt,
-                    ..begun
-                }),
-                Err(error) => unusable.push(error.to_string()),
-            }
-        }
-        found
-    }
+fn ended(folder: &Folder, newest: Option<&Begun>, unusable: &mut Vec<String>) -> Option<Ended> {
+    let name = format!("ended-{}.json", newest?.attempt);
+    told(folder.read_json(&name), unusable)
+}
 
-    fn ended(&self, newest: Option<&Begun>, unusable: &mut Vec<String>) -> Option<Ended> {
-        let path = self.path.join(format!("ended-{}.json", newest?.attempt));
-        told(read_json(&path), unusable)
-    }
-
-    /// A step, and when it ended.
-    fn step(
-        &self,
-        fleet: &str,
-        step: &str,
-        is_done: bool,
-        attempts: &[(u32, bool)],
-        unusable: &mut Vec<String>,
-    ) -> (NodeStep, Option<String>) {
-        let newest = attempts.last().map_or(0, |&(attempt, _)| attempt);
-        let base = NodeStep {
-            name: step.to_owned(),
-            state: StepState::Missing,
-            record: None,
-            attempt: newest,
-            why: None,
-            elapsed_s: None,
+/// A step, and when it ended. `record`: its record's id, where it has one.
+fn step_of(
+    folder: &Folder,
+    step: &str,
+    record: Option<String>,
+    attempts: &[(u32, bool)],
+    unusable: &mut Vec<String>,
+) -> (NodeStep, Option<String>) {
+    let newest = attempts.last().map_or(0, |&(attempt, _)| attempt);
+    let base = NodeStep {
+        name: step.to_owned(),
+        state: StepState::Missing,
+        record: None,
+        attempt: newest,
+        why: None,
+        elapsed_s: None,
+    };
+    if record.is_some() {
+        let done: Option<Done> = told(folder.read_json(&format!("{step}.done.json")), unusable);
+        let found = NodeStep {
+            state: StepState::Done,
+            record,
+            attempt: done.as_ref().map_or(newest, |done| done.attempt),
+            elapsed_s: done.as_ref().map(|done| done.elapsed_s),
+            ..base
         };
-        if is_done {
-            let path = self.path.join(format!("{step}.done.json"));
-            let done: Option<Done> = told(read_json(&path), unusable);
-            let found = NodeStep {
-                state: StepState::Done,
-                record: Some(record_id(fleet, &self.name, step)),
-                attempt: done.as_ref().map_or(newest, |done| done.attempt),
-                elapsed_s: done.as_ref().map(|done| done.elapsed_s),
+        return (found, done.map(|done| done.ended));
+    }
+    let failure = attempts.iter().rev().find_map(|(attempt, _)| {
+        let name = format!("{step}.failed-{attempt}.json");
+        let failure = told::<Failure>(folder.read_json(&name), unusable);
+        failure.map(|failure| (*attempt, failure))
+    });
+    match failure {
+        None => (base, None),
+        Some((attempt, failure)) => (
+            NodeStep {
+                state: StepState::Failed,
+                attempt,
+                why: Some(failure.why),
+                elapsed_s: Some(failure.elapsed_s),
                 ..base
-            };
-            return (found, done.map(|done| done.ended));
-        }
-        let failure = attempts.iter().rev().find_map(|(attempt, _)| {
-            let path = self.path.join(format!("{step}.failed-{attempt}.json"));
-            told::<Failure>(read_json(&path), unusable).map(|failure| (*attempt, failure))
-        });
-        match failure {
-            None => (base, None),
-            Some((attempt, failure)) => (
-                NodeStep {
-                    state: StepState::Failed,
-                    attempt,
-                    why: Some(failure.why),
-                    elapsed_s: Some(failure.elapsed_s),
-                    ..base
-                },
-                None,
-            ),
-        }
+            },
+            None,
+        ),
     }
 }
 
@@ -441,19 +489,4 @@ fn figures_of(step: &str, body: &str) -> Vec<NodeFigure> {
             high: figure.high,
         })
         .collect()
-}
-
-/// Removes what a step's output was written to.
-pub(super) fn clear_output(stem: &Path) {
-    for ending in ["stdout", "stderr"] {
-        super::folder::remove(&output_file(stem, ending));
-    }
-}
-
-/// A file of a step's output.
-pub(super) fn output_file(stem: &Path, ending: &str) -> PathBuf {
-    let mut name = stem.as_os_str().to_owned();
-    name.push(".");
-    name.push(ending);
-    PathBuf::from(name)
 }

@@ -1,6 +1,8 @@
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::super::fixture::fleet;
+use super::super::folder::Founding;
 use super::super::submission::Submission;
 use super::*;
 
@@ -27,8 +29,9 @@ impl Script {
 impl Runner for Script {
     fn run(&mut self, step: &FleetStep, stem: &Path) -> (StepEnd, Duration) {
         let (end, out) = self.ends.remove(0);
-        std::fs::write(output_file(stem, "stdout"), out).unwrap();
-        std::fs::write(output_file(stem, "stderr"), "one\nerror: two\n\n").unwrap();
+        std::fs::write(format!("{}.stdout", stem.display()), out).unwrap();
+        let err = "one\nerror: two\n\n";
+        std::fs::write(format!("{}.stderr", stem.display()), err).unwrap();
         self.ran.push(step.name.clone());
         (end, Duration::from_millis(1500))
     }
@@ -56,12 +59,25 @@ fn site() -> (tempfile::TempDir, FleetFolder, FleetRecord) {
     let program = place.path().join("program");
     std::fs::write(&program, "").unwrap();
     let path = place.path().join("f");
-    let folder = FleetFolder::create(&path, &record, &Submission::default(), &program).unwrap();
+    let founding = Founding {
+        record: &record,
+        submission: &Submission::default(),
+        program: &program,
+        users: &users(&place),
+        group: None,
+    };
+    let folder = FleetFolder::create(&path, &founding).unwrap();
     (place, folder, record)
 }
 
+/// Who runs the tests.
+fn users(place: &tempfile::TempDir) -> Users {
+    Users::of(place.path().metadata().unwrap().uid())
+}
+
 fn attempt(folder: &FleetFolder, record: &FleetRecord, script: &mut Script) -> Outcome {
-    run(folder, record, "n1", Begun::default(), script).unwrap()
+    let users = Users::of(folder.owner().unwrap());
+    run((folder, &users), record, "n1", Begun::default(), script).unwrap()
 }
 
 fn tale(folder: &FleetFolder, record: &FleetRecord) -> NodeTale {

@@ -24,13 +24,21 @@ pub fn status(
     for node in &fleet.nodes {
         by_node.entry(node).or_default();
     }
-    for tale in tales {
-        by_node.entry(&tale.record.node).or_default().0 = Some(tale);
-    }
     // Without a node a job waits for one.
     for job in jobs.unwrap_or_default() {
         if let Some(node) = &job.node {
             by_node.entry(node).or_default().1.push(job);
+        }
+    }
+    let mut strange = Vec::new();
+    for tale in tales {
+        let node = &tale.record.node;
+        if by_node.contains_key(node.as_str()) || is_of(fleet, tale) {
+            by_node.entry(node).or_default().0 = Some(tale);
+        } else {
+            strange.push(format!(
+                "Not asked for, and left alone: nodes/{node}, a folder that no node of this fleet made."
+            ));
         }
     }
     let nodes: Vec<NodeStatus> = by_node
@@ -54,9 +62,16 @@ pub fn status(
         queued: count(NodeState::Queued) + queued,
         failed: count(NodeState::Failed),
         missing: count(NodeState::Missing) + unknown - queued,
-        notes: notes(fleet, &nodes, tales),
+        notes: [notes(fleet, &nodes, tales), strange].concat(),
         nodes,
     }
+}
+
+/// Is a folder that of a node of the fleet? Where nodes were asked for by name
+/// no others are, and where the scheduler chose, those that have begun: the
+/// nodes of a status are submitted again, and anything may be called a folder.
+fn is_of(fleet: &FleetRecord, tale: &NodeTale) -> bool {
+    fleet.nodes.is_empty() && (tale.newest.is_some() || !tale.done.is_empty())
 }
 
 fn one(node: &str, tale: Option<&NodeTale>, jobs: &[&JobState], is_asked: bool) -> NodeStatus {

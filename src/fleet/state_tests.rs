@@ -154,3 +154,31 @@ fn clocks_are_told() {
         "{notes:?}"
     );
 }
+
+/// A folder may be called anything, and what is missing is submitted again.
+#[test]
+fn folders_that_no_node_of_the_fleet_made_are_no_nodes() {
+    let done = || tale("n1", [StepState::Done; 2], Some(Ended::default()));
+    let planted = tale("evil", [StepState::Missing; 2], None);
+    let nodes = |fleet: &FleetRecord, tales: &[NodeTale]| {
+        let found = status(fleet, tales, Some(&[]), "now");
+        let told = found.notes.iter().any(|note| note.contains("nodes/evil"));
+        let names: Vec<String> = found.nodes.into_iter().map(|node| node.node).collect();
+        (names, told)
+    };
+    let tales = [done(), planted.clone()];
+    let found = nodes(&fleet(&["n1"]), &tales);
+    assert_eq!(found, (vec!["n1".to_owned()], true));
+    // Where the scheduler chose, a node is one that has begun.
+    let both = vec!["evil".to_owned(), "n1".to_owned()];
+    assert_eq!(nodes(&fleet(&[]), &tales), (both, false));
+    let tales = [
+        done(),
+        NodeTale {
+            newest: None,
+            ..planted
+        },
+    ];
+    let found = nodes(&fleet(&[]), &tales);
+    assert_eq!(found, (vec!["n1".to_owned()], true));
+}

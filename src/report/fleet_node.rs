@@ -187,6 +187,7 @@ mod tests {
             id: "f".to_owned(),
             started: "2026-11-22T10:00:00Z".to_owned(),
             host: "head".to_owned(),
+            user: None,
             pinwise: "1.0".to_owned(),
             launcher: "slurm".to_owned(),
             steps: vec![FleetStep {

@@ -14,19 +14,19 @@ use serde_json::{Value, json};
 use crate::support::{pinwise, texts};
 
 /// A step that takes no time.
-const QUICK: &str = r#"[[step]]
+pub(crate) const QUICK: &str = r#"[[step]]
 name = "quick"
 run = ["compare", "--machine", "sim:core:2 pu:2", "--seed", "1", "--place",
   "os-default", "--place", "spread*2", "--max-runs", "4", "--", "sim-workload"]
 "#;
 
 /// A folder with a store, where fleets are submitted from.
-struct Site {
+pub(crate) struct Site {
     folder: tempfile::TempDir,
 }
 
 impl Site {
-    fn new(study: &str) -> Self {
+    pub(crate) fn new(study: &str) -> Self {
         let site = Self {
             folder: tempfile::tempdir().unwrap(),
         };
@@ -34,30 +34,30 @@ impl Site {
         site
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn fleet(&self, id: &str) -> PathBuf {
+    pub(crate) fn fleet(&self, id: &str) -> PathBuf {
         self.path("pinwise-fleet").join(id)
     }
 
-    fn node(&self, id: &str, node: &str) -> PathBuf {
+    pub(crate) fn node(&self, id: &str, node: &str) -> PathBuf {
         self.fleet(id).join("nodes").join(node)
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = pinwise(&self.path("store.db"));
         command.args(arguments).current_dir(self.folder.path());
         command
     }
 
-    fn run(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().unwrap()
     }
 
     #[track_caller]
-    fn well(&self, arguments: &[&str]) -> String {
+    pub(crate) fn well(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         let (out, err) = texts(&output);
         assert!(output.status.success(), "{arguments:?}: {out}{err}");
@@ -66,7 +66,7 @@ impl Site {
 
     /// The one line of an error with status 2.
     #[track_caller]
-    fn refused(&self, arguments: &[&str]) -> String {
+    pub(crate) fn refused(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         let (out, err) = texts(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {out}{err}");
@@ -75,20 +75,20 @@ impl Site {
     }
 
     #[track_caller]
-    fn submit(&self, more: &[&str]) -> String {
+    pub(crate) fn submit(&self, more: &[&str]) -> String {
         let words = ["fleet", "submit", "--launcher", "local"];
         self.well(&[&words[..], more, &["study.toml"]].concat())
     }
 
     #[track_caller]
-    fn status(&self, fleet: &str) -> Value {
+    pub(crate) fn status(&self, fleet: &str) -> Value {
         let out = self.well(&["fleet", "status", fleet, "--format", "json"]);
         serde_json::from_str(&out).unwrap()
     }
 
     /// Waits until nothing of a fleet runs or waits.
     #[track_caller]
-    fn settle(&self, fleet: &str) -> Value {
+    pub(crate) fn settle(&self, fleet: &str) -> Value {
         until("the fleet has ended", || {
             let status = self.status(fleet);
             status["running"] == 0 && status["queued"] == 0
@@ -97,7 +97,7 @@ impl Site {
     }
 
     /// Ids in the store of records of a fleet's steps, sorted.
-    fn records(&self, id: &str) -> Vec<String> {
+    pub(crate) fn records(&self, id: &str) -> Vec<String> {
         let tag = format!("fleet:{id}");
         let words = ["history", "--limit", "100000", "--format", "json", "--tag"];
         let out = self.well(&[&words[..], &[&tag]].concat());
@@ -111,7 +111,7 @@ impl Site {
 }
 
 #[track_caller]
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
         let waited = start.elapsed();

@@ -27,6 +27,7 @@ mod fleet_page;
 mod fleet_report;
 mod fleet_simulate;
 mod fleet_slurm;
+mod fleet_trust;
 mod kernels;
 mod ladder;
 mod library;

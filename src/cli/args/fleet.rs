@@ -87,6 +87,10 @@ pub struct FleetSubmitArgs {
     /// [default: pinwise-fleet/ID here]
     #[arg(long, value_name = "FOLDER")]
     pub dir: Option<PathBuf>,
+    /// Let a group that you are a member of read the results, and nothing else;
+    /// without it nobody else may enter the folder
+    #[arg(long, value_name = "GROUP")]
+    pub share_with: Option<String>,
     /// The fleet's id [default: made from the time]
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
@@ -111,7 +115,7 @@ pub struct FleetSubmitArgs {
 A node is queued, running, done, failed or missing; the folder and the scheduler
 are asked.")]
 pub struct FleetStatusArgs {
-    /// The fleet: an id, its beginning, `last`, or its folder
+    /// The fleet: an id, its beginning, `last` (your newest), or its folder
     #[arg(value_name = "FLEET", default_value = "last")]
     pub fleet: String,
 }
@@ -125,7 +129,7 @@ pub struct FleetStatusArgs {
 At any time, and as often as you like: what is in the store already is not taken
 a second time.")]
 pub struct FleetCollectArgs {
-    /// The fleet: an id, its beginning, `last`, or its folder
+    /// The fleet: an id, its beginning, `last` (your newest), or its folder
     #[arg(value_name = "FLEET", default_value = "last")]
     pub fleet: String,
 }
@@ -138,7 +142,7 @@ pub struct FleetCollectArgs {
 
 Nodes that wait or run are left alone, and so are steps that have their record.")]
 pub struct FleetResumeArgs {
-    /// The fleet: an id, its beginning, `last`, or its folder
+    /// The fleet: an id, its beginning, `last` (your newest), or its folder
     #[arg(value_name = "FLEET", default_value = "last")]
     pub fleet: String,
     /// Print what would be submitted, and submit nothing
@@ -151,7 +155,7 @@ pub struct FleetResumeArgs {
 #[command(after_help = "Examples:
   pinwise fleet cancel nightly")]
 pub struct FleetCancelArgs {
-    /// The fleet: an id, its beginning, `last`, or its folder
+    /// The fleet: an id, its beginning, `last` (your newest), or its folder
     #[arg(value_name = "FLEET", default_value = "last")]
     pub fleet: String,
 }
@@ -167,7 +171,7 @@ Nodes are compared with those of the same hardware, and of the same versions
 where at least twenty have them. Of groups of fewer than six nodes settings are
 compared, and no figures.")]
 pub struct FleetReportArgs {
-    /// The fleet: an id, its beginning, `last`, or its folder
+    /// The fleet: an id, its beginning, `last` (your newest), or its folder
     #[arg(value_name = "FLEET", default_value = "last")]
     pub fleet: String,
     /// Of the nodes named, so many may be named by chance, on average
@@ -248,6 +252,10 @@ pub struct FleetNodeArgs {
     /// The job that this is part of
     #[arg(long, value_name = "ID")]
     pub job: Option<String>,
+    /// The number of the user who submitted the fleet, where the node runs as
+    /// another one
+    #[arg(long, value_name = "NUMBER")]
+    pub owner: Option<u32>,
     /// Wait until no other node of the fleet runs on this host
     #[arg(long)]
     pub turn: bool,

@@ -1,20 +1,32 @@
 //! `fleet cancel`: jobs end; what is done stays.
 
+use anyhow::Context;
+
 use super::launch;
 use crate::cli::Exit;
 use crate::cli::args::{FleetCancelArgs, Global};
 use crate::cli::terminal::Terminal;
+use crate::stats::verdict::count;
 
 pub(super) fn cancel(
     global: &Global,
     args: &FleetCancelArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let (folder, record) = launch::found(global, &args.fleet)?;
-    launch::refuse_copy(&folder, &record)?;
-    let submission = folder.submission()?;
-    let launcher = launch::of(&submission)?;
-    launcher.cancel(&launch::task(&folder, &record), &record.jobs)?;
+    let found = launch::found(global, &args.fleet)?;
+    let (_, launcher) = found.launcher().context("nothing was cancelled")?;
+    let record = &found.record;
+    let jobs = record.jobs.iter().map(|job| match &job.node {
+        Some(node) => format!("{} ({node})", job.id),
+        None => job.id.clone(),
+    });
+    terminal.print(&found.named(&format!(
+        "cancelling {} through {}: {}",
+        count(record.jobs.len(), "job"),
+        launcher.name(),
+        launch::listed(&jobs.collect::<Vec<_>>())
+    )))?;
+    launcher.cancel(&found.task()?, &record.jobs)?;
     let id = &record.id;
     terminal.print(&format!(
         "Fleet {id}: its jobs are cancelled; what is done stays (pinwise fleet resume {id} goes on).\n"

@@ -14,20 +14,21 @@ pub(super) fn collect(
     args: &FleetCollectArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let (folder, fleet) = launch::found(global, &args.fleet)?;
+    let found = launch::found(global, &args.fleet)?;
+    let fleet = &found.record;
     let Some(mut store) = open_store(global)? else {
         bail!("--store none: there is nothing to collect into");
     };
     // Of another fleet nothing is asked, and nothing taken.
-    keep_fleet(&fleet, &mut store)?;
-    let words = match launch::states(&folder, &fleet) {
+    keep_fleet(fleet, &mut store)?;
+    let words = match found.queue_states() {
         Ok(states) => launch::words(&states),
-        Err(note) => {
-            terminal.note(&note);
+        Err(error) => {
+            terminal.note(&format!("Slurm is not asked: {error:#}."));
             std::collections::BTreeMap::new()
         }
     };
-    let gathered = gather(&folder, &fleet, &words, &mut store)?;
+    let gathered = gather(&found.folder, fleet, &words, &mut store)?;
     for file in &gathered.unusable {
         terminal.warn(&format!("not taken: {file}"));
     }

@@ -8,13 +8,21 @@ use anyhow::{Context, bail};
 use super::nodes;
 use crate::cli::args::Global;
 use crate::cli::open_store;
-use crate::fleet::folder::FleetFolder;
+use crate::fleet::folder::{FleetFolder, FolderError};
 use crate::fleet::launcher::{JobState, Launcher, Stage, Task};
 use crate::fleet::slurm::Slurm;
 use crate::fleet::submission::Submission;
 use crate::fleet::template::{self, Template};
+use crate::fleet::trust::Users;
+use crate::machine::linux::effective_user;
 use crate::record::FleetRecord;
 
+/// The newest fleet of the user's, by name.
+pub(super) const LAST: &str = "last";
+/// The launcher that is no template.
+const SLURM: &str = "slurm";
+/// Nodes or jobs that are named.
+const MOST_NAMES: usize = 20;
 /// Largest template, bytes.
 const LARGEST: u64 = 1024 * 1024;
 
@@ -38,7 +46,7 @@ pub(super) fn named(name: &str) -> anyhow::Result<(Box<dyn Launcher>, Option<Str
 }
 
 fn built_in(name: &str) -> anyhow::Result<Option<Box<dyn Launcher>>> {
-    if name == "slurm" {
+    if name == SLURM {
         return Ok(Some(Box::new(Slurm)));
     }
     let Some(text) = template::built_in(name) else {
@@ -48,16 +56,16 @@ fn built_in(name: &str) -> anyhow::Result<Option<Box<dyn Launcher>>> {
     Ok(Some(Box::new(launcher)))
 }
 
-/// The launcher that a fleet was submitted with.
+/// The launcher that a fleet was submitted with. No file is read for it: the
+/// text of a template is part of the submission.
 pub(super) fn of(submission: &Submission) -> anyhow::Result<Box<dyn Launcher>> {
-    match &submission.template {
-        Some(text) => {
-            let launcher = Template::parse(text)
-                .map_err(|error| anyhow::anyhow!("submission.json, template:{error}"))?;
-            Ok(Box::new(launcher))
-        }
-        None => Ok(named(&submission.launcher)?.0),
+    if let Some(text) = &submission.template {
+        let launcher = Template::parse(text)
+            .map_err(|error| anyhow::anyhow!("submission.json, template:{error}"))?;
+        return Ok(Box::new(launcher));
     }
+    let name = &submission.launcher;
+    built_in(name)?.with_context(|| format!("submission.json: there is no launcher '{name}'"))
 }
 
 /// The text of a file of the user's.
@@ -73,15 +81,101 @@ pub(super) fn read_text(path: &Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
+/// Whose folders may say what is run.
+pub(super) fn users() -> Users {
+    Users::of(effective_user())
+}
+
+/// A fleet that was found.
+pub(super) struct Found {
+    pub(super) folder: FleetFolder,
+    pub(super) record: FleetRecord,
+    /// Why nothing that the folder says may be run.
+    fault: Option<String>,
+}
+
+impl Found {
+    /// A folder that the user names by its path is read whoever it belongs to.
+    /// One that was found by an id must be the user's own: an id says nothing
+    /// of who made the folder.
+    pub(super) fn at(path: &Path, is_named: bool) -> anyhow::Result<Self> {
+        match FleetFolder::own(path, &users()) {
+            Ok((folder, record)) => Ok(Self {
+                fault: copied(&folder, &record),
+                folder,
+                record,
+            }),
+            Err(error @ FolderError::Untrusted { .. }) if is_named => {
+                let (folder, record) = FleetFolder::open(path)?;
+                Ok(Self {
+                    folder,
+                    record,
+                    fault: Some(error.to_string()),
+                })
+            }
+            Err(error @ FolderError::Untrusted { .. }) => Err(error).context(
+                "the fleet's folder is not followed (to read what is in it, name its path)",
+            ),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What it was submitted with, where that may be run.
+    pub(super) fn launcher(&self) -> anyhow::Result<(Submission, Box<dyn Launcher>)> {
+        if let Some(fault) = &self.fault {
+            bail!("{fault}");
+        }
+        let submission = self.folder.submission()?;
+        let launcher = of(&submission)?;
+        Ok((submission, launcher))
+    }
+
+    /// What the scheduler says of the fleet's jobs.
+    pub(super) fn states(&self) -> anyhow::Result<Vec<JobState>> {
+        let (_, launcher) = self.launcher()?;
+        Ok(launcher.states(&self.task()?, &self.record.jobs)?)
+    }
+
+    /// What Slurm says of them; nothing of other launchers, which are
+    /// templates and run what a file says.
+    pub(super) fn queue_states(&self) -> anyhow::Result<Vec<JobState>> {
+        match self.launcher() {
+            Ok((submission, _))
+                if submission.template.is_none() && submission.launcher == SLURM =>
+            {
+                Ok(Slurm.states(&self.task()?, &self.record.jobs)?)
+            }
+            // A fleet that may not be asked about has its records all the same.
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// What is about to be done, with all that tells which fleet it is.
+    pub(super) fn named(&self, what: &str) -> String {
+        let record = &self.record;
+        format!(
+            "Fleet {} (submitted {} from {}, in {}): {what}.\n",
+            record.id,
+            record.started,
+            record.host,
+            self.folder.path().display()
+        )
+    }
+
+    /// As launchers want it.
+    pub(super) fn task(&self) -> anyhow::Result<Task> {
+        task(&self.folder, &self.record)
+    }
+}
+
 /// The fleet that an argument names: a folder, or an id of the store.
-pub(super) fn found(global: &Global, name: &str) -> anyhow::Result<(FleetFolder, FleetRecord)> {
-    let path = Path::new(name);
-    if name.contains('/') || path.join("fleet.json").is_file() {
-        return Ok(FleetFolder::open(path)?);
+pub(super) fn found(global: &Global, name: &str) -> anyhow::Result<Found> {
+    if let Some((path, is_named)) = folder_of(name) {
+        return Found::at(&path, is_named);
     }
     let beside = default_folder(name);
-    if beside.join("fleet.json").is_file() {
-        return Ok(FleetFolder::open(&beside)?);
+    if name != LAST && beside.join("fleet.json").is_file() {
+        return Found::at(&beside, false);
     }
     let record = stored(global, name)?;
     let Some(folder) = &record.folder else {
@@ -91,16 +185,33 @@ pub(super) fn found(global: &Global, name: &str) -> anyhow::Result<(FleetFolder,
             record.launcher
         );
     };
-    let (folder, there) = FleetFolder::open(Path::new(folder)).with_context(|| {
+    let found = Found::at(Path::new(folder), false).with_context(|| {
         format!(
-            "the folder of fleet {} is not here; where it was copied to, name that",
+            "the folder of fleet {} is not here, or not yours; where it was copied to, name that",
             record.id
         )
     })?;
-    if (&there.id, &there.started) != (&record.id, &record.started) {
-        bail!("{}: another fleet is there by now", folder.path().display());
+    if !is_same(&found.record, &record) {
+        bail!(
+            "{}: another fleet is there by now",
+            found.folder.path().display()
+        );
     }
-    Ok((folder, there))
+    Ok(found)
+}
+
+/// The folder that an argument is, and whether it is a path rather than one
+/// name, which may be an id.
+pub(super) fn folder_of(name: &str) -> Option<(PathBuf, bool)> {
+    let path = PathBuf::from(name);
+    let is_path = name.contains('/');
+    let is_folder = name != LAST && path.join("fleet.json").is_file();
+    (is_path || is_folder).then_some((path, is_path))
+}
+
+/// Are these the same fleet?
+pub(super) fn is_same(a: &FleetRecord, b: &FleetRecord) -> bool {
+    (&a.id, &a.started) == (&b.id, &b.started)
 }
 
 /// Where a fleet's folder is made unless it is said.
@@ -118,37 +229,25 @@ fn stored(global: &Global, name: &str) -> anyhow::Result<FleetRecord> {
     }
 }
 
-/// A folder that came from elsewhere says how jobs are asked about, too: what
-/// it says is run for fleets only that were submitted here.
-pub(super) fn refuse_copy(folder: &FleetFolder, fleet: &FleetRecord) -> anyhow::Result<()> {
+/// Of a copy nothing is run: its jobs belong to the folder that it is of.
+fn copied(folder: &FleetFolder, fleet: &FleetRecord) -> Option<String> {
     let first = fleet.folder.as_deref().unwrap_or_default();
     match Path::new(first).canonicalize() {
-        Ok(path) if path == folder.path() => Ok(()),
-        _ => bail!(
+        Ok(path) if path == folder.path() => None,
+        _ => Some(format!(
             "{} is a copy of {first}, and jobs are asked about there only",
             folder.path().display()
-        ),
+        )),
     }
-}
-
-/// What the scheduler says of a fleet's jobs; a note where it cannot be asked.
-pub(super) fn states(folder: &FleetFolder, fleet: &FleetRecord) -> Result<Vec<JobState>, String> {
-    let told = |error: anyhow::Error| {
-        format!("The scheduler cannot be asked, so this is what the folder tells: {error:#}.")
-    };
-    refuse_copy(folder, fleet).map_err(told)?;
-    let submission = folder.submission().map_err(|error| told(error.into()))?;
-    let launcher = of(&submission).map_err(told)?;
-    let states = launcher.states(&task(folder, fleet), &fleet.jobs);
-    states.map_err(|error| told(error.into()))
 }
 
 /// A fleet as launchers want it.
-pub(super) fn task(folder: &FleetFolder, fleet: &FleetRecord) -> Task {
-    Task {
+pub(super) fn task(folder: &FleetFolder, fleet: &FleetRecord) -> anyhow::Result<Task> {
+    Ok(Task {
         fleet: fleet.id.clone(),
         folder: folder.path().to_owned(),
-    }
+        owner: folder.owner()?,
+    })
 }
 
 /// What is said of nodes whose jobs ended badly, by node.
@@ -157,4 +256,15 @@ pub(super) fn words(states: &[JobState]) -> BTreeMap<String, String> {
     failed
         .filter_map(|state| Some((state.node.clone()?, state.words.clone())))
         .collect()
+}
+
+/// Names, the first of many.
+pub(super) fn listed(names: &[String]) -> String {
+    let shown = names.iter().take(MOST_NAMES).map(String::as_str);
+    let more = names.len().saturating_sub(MOST_NAMES);
+    let mut text = shown.collect::<Vec<_>>().join(", ");
+    if more > 0 {
+        text.push_str(&format!(" and {more} more"));
+    }
+    text
 }

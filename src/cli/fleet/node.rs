@@ -1,11 +1,12 @@
 //! `fleet node`: what runs on a node.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
 
+use super::launch;
 use crate::cli::args::{FleetNodeArgs, Global};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, own_program, parse_location};
@@ -24,7 +25,9 @@ pub(super) fn node(
     args: &FleetNodeArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let (folder, fleet) = FleetFolder::open(&args.folder)?;
+    // The steps of others are not run.
+    let users = launch::users().and(args.owner);
+    let (folder, fleet) = FleetFolder::own(&args.folder, &users)?;
     // Held until this process ends; signals end it while it waits.
     let _turn = args.turn.then(|| folder.turn()).transpose()?;
     let mut machine = LinuxMachine::open(false)?;
@@ -50,11 +53,10 @@ pub(super) fn node(
         terminal,
         delivery: Delivery {
             store,
-            spool: folder.path().join("nodes").join(&name).join(".spool"),
             delivered: BTreeSet::new(),
         },
     };
-    let outcome = run(&folder, &fleet, &name, begun, &mut steps)?;
+    let outcome = run((&folder, &users), &fleet, &name, begun, &mut steps)?;
     Ok(match outcome {
         Outcome::Whole => Exit::Done,
         Outcome::Lacking => Exit::Error,
@@ -146,9 +148,6 @@ impl Runner for Steps<'_> {
 /// what fails is handed on the next time, or by `fleet collect`.
 struct Delivery {
     store: Option<String>,
-    /// Where the store puts by what it loses hold of; the records themselves
-    /// stand in the fleet's folder all the same.
-    spool: PathBuf,
     delivered: BTreeSet<String>,
 }
 
@@ -159,7 +158,9 @@ impl Delivery {
         };
         let location = parse_location(text)?;
         let spool = Spool {
-            folder: self.spool.clone(),
+            // For what the store loses hold of; the records themselves stand in
+            // the fleet's folder all the same.
+            folder: place.spool()?,
             warn: std::sync::Arc::new(|_| {}),
         };
         let Some(mut store) = Store::open_at(&location, &spool)? else {

@@ -1,12 +1,15 @@
 //! The nodes of a fleet that an argument names: of the store, or of its folder.
 
+use std::io;
 use std::path::Path;
 
 use anyhow::{Context, bail};
 
+use super::launch::{self, Found, LAST};
 use crate::cli::args::Global;
 use crate::cli::history::needed_store;
-use crate::fleet::folder::FleetFolder;
+use crate::fleet::folder::{FleetFolder, FolderError};
+use crate::machine::linux::effective_user;
 use crate::record::{FLEET_NODE_SCHEMA, FLEET_SCHEMA, FleetNode, FleetRecord, SchemaName, read};
 use crate::store::{Filter, Store};
 use crate::study::fleet::Nodes;
@@ -24,20 +27,19 @@ pub(super) struct Loaded {
 
 /// The fleet of an id, its beginning, `last`, or a folder.
 pub(super) fn loaded(global: &Global, name: &str) -> anyhow::Result<Loaded> {
-    let path = Path::new(name);
-    if name.contains('/') || path.join("fleet.json").is_file() {
-        return of_folder(path);
+    if let Some((path, is_path)) = launch::folder_of(name) {
+        return of_folder(&path, is_path);
     }
     of_store(&needed_store(global)?, name)
 }
 
 /// Is this the name of a folder?
 pub(super) fn is_folder(name: &str) -> bool {
-    Path::new(name).join("fleet.json").is_file()
+    name != LAST && Path::new(name).join("fleet.json").is_file()
 }
 
-fn of_folder(path: &Path) -> anyhow::Result<Loaded> {
-    let (folder, record) = FleetFolder::open(path)?;
+fn of_folder(path: &Path, is_path: bool) -> anyhow::Result<Loaded> {
+    let Found { folder, record, .. } = Found::at(path, is_path)?;
     let mut nodes = Nodes::new();
     let (folders, strange) = folder.nodes()?;
     for what in strange {
@@ -90,15 +92,14 @@ fn kind(schema: &str) -> Option<String> {
 /// is none, which does not mean that there are no nodes.
 pub(super) fn fleet_record(store: &Store, name: &str) -> anyhow::Result<Option<FleetRecord>> {
     let ids = fleets(store)?;
+    if name == LAST {
+        return last(store, &ids).map(Some);
+    }
     let fitting: Vec<&String> = match name {
-        "last" => ids.first().into_iter().collect(),
         name if ids.iter().any(|id| id == name) => ids.iter().filter(|id| *id == name).collect(),
         name => ids.iter().filter(|id| id.starts_with(name)).collect(),
     };
     match fitting.as_slice() {
-        [] if name == "last" => {
-            bail!("no fleet is in the store (pinwise fleet submit, pinwise fleet simulate)")
-        }
         [] => Ok(None),
         [id] => {
             let stored = store.load(id)?;
@@ -109,6 +110,35 @@ pub(super) fn fleet_record(store: &Store, name: &str) -> anyhow::Result<Option<F
             several.len(),
             listed(several)
         ),
+    }
+}
+
+/// The user's newest fleet: others may keep theirs in the same store.
+fn last(store: &Store, ids: &[String]) -> anyhow::Result<FleetRecord> {
+    for id in ids {
+        // What cannot be read is newer than this pinwise, or damaged; by name
+        // it is told.
+        let record = store.load(id)?.kept::<FleetRecord>(FLEET_SCHEMA);
+        if let Some(record) = record.ok().filter(is_own) {
+            return Ok(record);
+        }
+    }
+    bail!("no fleet of yours is in the store (pinwise fleet submit, pinwise fleet simulate)")
+}
+
+/// Is a fleet the user's? Of one with a folder the folder decides, not what the
+/// record says, for anybody who shares the store may have written that.
+fn is_own(record: &FleetRecord) -> bool {
+    if record.user.is_some_and(|user| user != effective_user()) {
+        return false;
+    }
+    let Some(folder) = &record.folder else {
+        return true;
+    };
+    match FleetFolder::own(Path::new(folder), &launch::users()) {
+        Ok((_, there)) => launch::is_same(&there, record),
+        Err(FolderError::NoFleet { reason, .. }) => reason.kind() == io::ErrorKind::NotFound,
+        Err(_) => false,
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use anyhow::Context;
+
 use super::launch;
 use super::status::look;
 use super::submit::start;
@@ -18,25 +20,25 @@ pub(super) fn resume(
     args: &FleetResumeArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let (folder, mut record) = launch::found(global, &args.fleet)?;
-    let (status, states) = look(&folder, &record)?;
+    let found = launch::found(global, &args.fleet)?;
+    let (submission, launcher) = found.launcher().context("nothing was submitted")?;
+    let (status, states) = look(&found)?;
     // What runs or waits would be submitted a second time.
-    states.map_err(|note| anyhow::anyhow!("{note}").context("nothing was submitted"))?;
-    let submission = folder.submission()?;
-    let launcher = launch::of(&submission)?;
+    states.context("nothing was submitted, for the scheduler cannot be asked")?;
     let lacking = Lacking::of(&status);
     if lacking.named.is_empty() && lacking.unnamed == 0 {
         let alive = status.running + status.queued;
+        let id = &found.record.id;
         terminal.print(&match alive {
-            0 => format!("Fleet {}: nothing is missing.\n", record.id),
+            0 => format!("Fleet {id}: nothing is missing.\n"),
             n => format!(
-                "Fleet {}: nothing is missing but of {} that run or wait.\n",
-                record.id,
+                "Fleet {id}: nothing is missing but of {} that run or wait.\n",
                 count(n, "node")
             ),
         })?;
         return Ok(Exit::Done);
     }
+    let mut record = found.record.clone();
     let mut submitted = 0;
     for wanted in lacking.wanted(&submission.wanted(), &status) {
         let choice = launcher.choose(&wanted)?;
@@ -48,13 +50,21 @@ pub(super) fn resume(
         }
         submitted += choice.count;
         if args.dry_run {
-            let plan = launcher.plan(&launch::task(&folder, &record), &wanted, &choice)?;
+            let plan = launcher.plan(&found.task()?, &wanted, &choice)?;
             terminal.print(&plan)?;
             continue;
         }
+        terminal.print(&found.named(&format!(
+            "submitting again through {}: {}",
+            launcher.name(),
+            match choice.nodes.as_slice() {
+                [] => count(choice.count, "node"),
+                nodes => launch::listed(nodes),
+            }
+        )))?;
         start(
             global,
-            &folder,
+            &found.folder,
             &mut record,
             launcher.as_ref(),
             (&wanted, &choice),

@@ -10,7 +10,7 @@ use crate::cli::args::{FleetSimulateArgs, Global};
 use crate::cli::open_store;
 use crate::cli::terminal::Terminal;
 use crate::fleet::check_id;
-use crate::machine::linux::time_of_day;
+use crate::machine::linux::{effective_user, time_of_day};
 use crate::record::FleetRecord;
 use crate::stats::verdict::count;
 use crate::store::Store;
@@ -32,6 +32,7 @@ pub(super) fn simulate(
     let default = || format!("sim-{}-{}", args.nodes, args.seed);
     let fleet = SimulatedFleet::new(Plan {
         id: args.id.clone().unwrap_or_else(default),
+        user: Some(effective_user()),
         nodes: args.nodes,
         seed: args.seed,
         noise: args.noise,

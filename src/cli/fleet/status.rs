@@ -1,15 +1,14 @@
 //! `fleet status`: what each node is at.
 
-use super::launch;
+use super::launch::{self, Found};
 use crate::cli::Exit;
 use crate::cli::args::{FleetStatusArgs, Global};
 use crate::cli::terminal::Terminal;
-use crate::fleet::folder::FleetFolder;
 use crate::fleet::launcher::JobState;
 use crate::fleet::node_folder::NodeTale;
 use crate::fleet::state;
 use crate::machine::linux::time_of_day;
-use crate::record::{FleetRecord, FleetStatus};
+use crate::record::FleetStatus;
 use crate::report;
 
 pub(super) fn status(
@@ -17,8 +16,8 @@ pub(super) fn status(
     args: &FleetStatusArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    let (folder, fleet) = launch::found(global, &args.fleet)?;
-    let (status, _) = look(&folder, &fleet)?;
+    let found = launch::found(global, &args.fleet)?;
+    let (status, _) = look(&found)?;
     if terminal.is_json() {
         terminal.print_json(&status)?;
     } else {
@@ -27,22 +26,22 @@ pub(super) fn status(
     Ok(Exit::Done)
 }
 
-/// What a fleet is at, by its folder and by the scheduler.
-pub(super) fn look(
-    folder: &FleetFolder,
-    fleet: &FleetRecord,
-) -> anyhow::Result<(FleetStatus, Result<Vec<JobState>, String>)> {
+/// What a fleet is at, by its folder and by the scheduler, where that is to be
+/// asked.
+pub(super) fn look(found: &Found) -> anyhow::Result<(FleetStatus, anyhow::Result<Vec<JobState>>)> {
     // The scheduler first: what ends meanwhile has its files by then.
-    let states = launch::states(folder, fleet);
-    let (nodes, strange) = folder.nodes()?;
+    let states = found.states();
+    let (nodes, strange) = found.folder.nodes()?;
     let tales: Vec<NodeTale> = nodes
         .iter()
-        .map(|node| node.tale(fleet))
+        .map(|node| node.tale(&found.record))
         .collect::<Result<_, _>>()?;
     let known = states.as_ref().ok().map(Vec::as_slice);
-    let mut status = state::status(fleet, &tales, known, &time_of_day());
-    if let Err(note) = &states {
-        status.notes.insert(0, note.clone());
+    let mut status = state::status(&found.record, &tales, known, &time_of_day());
+    if let Err(error) = &states {
+        let note =
+            format!("The scheduler is not asked, so this is what the folder tells: {error:#}.");
+        status.notes.insert(0, note);
     }
     status.notes.extend(
         strange

@@ -10,11 +10,11 @@ use crate::cli::args::{FleetSubmitArgs, Global};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, location, open_store, own_program, plan};
 use crate::fleet::check_id;
-use crate::fleet::folder::FleetFolder;
+use crate::fleet::folder::{FleetFolder, Founding, canonical};
 use crate::fleet::gather::keep_fleet;
 use crate::fleet::launcher::{Choice, Launcher, Task, Wanted};
 use crate::fleet::submission::Submission;
-use crate::machine::linux::{discover, time_of_day};
+use crate::machine::linux::{discover, effective_user, group_id, time_of_day};
 use crate::record::{FLEET_SCHEMA, FleetJob, FleetRecord};
 use crate::stats::verdict::count;
 use crate::store::Location;
@@ -27,6 +27,7 @@ pub(super) fn submit(
     let studies = study::read(&args.studies)?;
     let (launcher, template) = launch::named(&args.launcher)?;
     let submission = submission(global, args, template)?;
+    let group = args.share_with.as_deref().map(group).transpose()?;
     let (made, started) = plan::name_and_time();
     let id = args.id.clone().unwrap_or(made);
     check_id(&id).map_err(|reason| anyhow::anyhow!("--id {reason}"))?;
@@ -53,13 +54,21 @@ pub(super) fn submit(
         let task = Task {
             fleet: record.id,
             folder: path,
+            owner: effective_user(),
         };
         terminal.print(&launcher.plan(&task, &wanted, &choice)?)?;
         return Ok(Exit::Done);
     }
     refuse_known(global, &record.id)?;
     let program = PathBuf::from(own_program()?);
-    let folder = FleetFolder::create(&path, &record, &submission, &program)?;
+    let founding = Founding {
+        record: &record,
+        submission: &submission,
+        program: &program,
+        users: &launch::users(),
+        group,
+    };
+    let folder = FleetFolder::create(&path, &founding)?;
     if let Err(error) = prepare(global, &folder, &record, &studies) {
         folder.discard();
         return Err(error);
@@ -74,6 +83,12 @@ pub(super) fn submit(
     )?;
     terminal.print(&told(&record, &folder))?;
     Ok(Exit::Done)
+}
+
+/// The number of a group, which may be given itself.
+fn group(name: &str) -> anyhow::Result<u32> {
+    let number = group_id(name).or_else(|| name.parse().ok());
+    number.with_context(|| format!("--share-with '{name}': there is no such group"))
 }
 
 /// What has to be there before the first job.
@@ -100,7 +115,7 @@ pub(super) fn start(
     launcher: &dyn Launcher,
     (wanted, choice): (&Wanted, &Choice),
 ) -> anyhow::Result<()> {
-    let task = launch::task(folder, record);
+    let task = launch::task(folder, record)?;
     let mut unwritten = None;
     let mut told = |job: FleetJob| {
         record.jobs.push(job);
@@ -183,6 +198,7 @@ fn record(
         id,
         started,
         host: host.unwrap_or_else(|| "unknown".to_owned()),
+        user: Some(effective_user()),
         pinwise: env!("CARGO_PKG_VERSION").to_owned(),
         launcher: launcher.name().to_owned(),
         steps,
@@ -199,6 +215,7 @@ fn record(
 /// Nodes find it under the same name.
 fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
     let path = std::path::absolute(path).context("--dir")?;
+    let path = canonical(&path).with_context(|| format!("--dir {}", path.display()))?;
     let text = path.to_str().context("--dir: it is not UTF-8")?;
     if text.chars().any(char::is_control) {
         bail!("--dir: control characters stand in it");

@@ -13,12 +13,12 @@ mod script;
 mod slurm_tests;
 
 use std::collections::BTreeSet;
-use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use self::call::{call, plain};
 use self::jobs::Listed;
+use super::files::{Folder, How, Readers};
+use super::folder::FolderError;
 use super::launcher::{Choice, JobState, LaunchError, Launcher, Stage, Task, Wanted};
 use crate::record::FleetJob;
 
@@ -188,18 +188,15 @@ fn job_id(said: &str) -> Result<String, LaunchError> {
 
 /// Writes `FOLDER/job.sh`, and makes the folder of logs: Slurm fails a job
 /// without a word where it cannot write its output.
-fn write_script(folder: &Path, script: &str) -> Result<(), LaunchError> {
-    let failed = |path: &Path, reason: io::Error| LaunchError::System {
-        what: path.display().to_string(),
-        reason,
-    };
-    let logs = folder.join("log");
-    std::fs::create_dir_all(&logs).map_err(|reason| failed(&logs, reason))?;
-    let path = folder.join("job.sh");
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o755);
-    let written = options
-        .open(&path)
-        .and_then(|mut file| io::Write::write_all(&mut file, script.as_bytes()));
-    written.map_err(|reason| failed(&path, reason))
+fn write_script(path: &Path, script: &str) -> Result<(), LaunchError> {
+    let written = Folder::open(path)
+        .map_err(|error| FolderError::file(path, error))
+        .and_then(|folder| {
+            folder.make("log", Readers::Owner)?;
+            let script = script.as_bytes();
+            folder.put("job.sh", script, How::Replace, Readers::OwnerStarts)
+        });
+    written
+        .map(|_| ())
+        .map_err(|error| LaunchError::Wanted(error.to_string()))
 }

@@ -246,6 +246,7 @@ fn task(folder: &str) -> Task {
     Task {
         fleet: "f".to_owned(),
         folder: PathBuf::from(folder),
+        owner: 1000,
     }
 }
 

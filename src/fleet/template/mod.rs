@@ -22,16 +22,19 @@ mod fill;
 mod parse;
 mod run;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 pub use fill::{PLACEHOLDERS, Quoting};
 pub use parse::{Template, TemplateError};
 
 use fill::{Values, fill};
 
-use super::folder::{How, put};
+use super::files::{Folder, How, Readers};
+use super::folder::FolderError;
 use super::hostlist;
-use super::launcher::{Choice, JobState, LaunchError, Launcher, Stage, Task, Wanted};
+use super::launcher::{Choice, JobState, LaunchError, Launcher, Stage, Task, Wanted, is_job_id};
+use super::node_folder::NodeFolder;
 use crate::record::FleetJob;
 
 /// Templates that are always there: name and text.
@@ -53,8 +56,8 @@ pub fn built_in(name: &str) -> Option<&'static str> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Order {
     node: String,
-    /// A file to be written, and what it holds.
-    script: Option<(PathBuf, String)>,
+    /// A file to be written among the scripts, and what it holds.
+    script: Option<(String, String)>,
     /// What is run then; `None` where only files are written.
     command: Option<String>,
 }
@@ -64,9 +67,10 @@ impl Template {
         let text = |path: &Path| path.display().to_string();
         let program = text(&task.folder.join("pinwise"));
         let folder = text(&task.folder);
-        let mut argv: Vec<String> = [&program, "fleet", "node", &folder, "--node", node]
-            .map(str::to_owned)
-            .to_vec();
+        let owner = task.owner.to_string();
+        let words = [&program, "fleet", "node", &folder, "--owner", &owner];
+        let mut argv: Vec<String> = words.map(str::to_owned).to_vec();
+        argv.extend(["--node", node].map(str::to_owned));
         argv.extend(self.arguments.iter().cloned());
         let seconds = wanted.time.map(|time| time.as_secs().max(1));
         let label = format!("pinwise-{}-{node}", task.fleet);
@@ -92,13 +96,11 @@ impl Template {
     fn order(&self, task: &Task, wanted: &Wanted, node: &str) -> Order {
         let mut values = self.values(task, wanted, node);
         let script = self.script.as_ref().map(|script| {
-            let path = task
-                .folder
-                .join("jobs")
-                .join(format!("{node}{}", self.ending));
-            (path, fill(script, &values, self.quoting))
+            let name = format!("{node}{}", self.ending);
+            (name, fill(script, &values, self.quoting))
         });
-        values.script = script.as_ref().map(|(path, _)| path.display().to_string());
+        let path = |name: &str| task.folder.join("jobs").join(name).display().to_string();
+        values.script = script.as_ref().map(|(name, _)| path(name));
         let command = self.submit.as_ref();
         Order {
             node: node.to_owned(),
@@ -173,7 +175,8 @@ impl Launcher for Template {
         let mut text = String::new();
         for node in &choice.nodes {
             let order = self.order(task, wanted, node);
-            if let Some((path, script)) = &order.script {
+            if let Some((name, script)) = &order.script {
+                let path = task.folder.join("jobs").join(name);
                 text.push_str(&format!("# {}\n{}\n", path.display(), script.trim_end()));
             }
             if let Some(command) = &order.command {
@@ -192,14 +195,15 @@ impl Launcher for Template {
         submitted: &str,
         told: &mut dyn FnMut(FleetJob),
     ) -> Result<(), LaunchError> {
+        refuse_odd(choice.nodes.iter())?;
         let orders: Vec<Order> = { choice.nodes.iter() }
             .map(|node| self.order(task, wanted, node))
             .collect();
-        make_folders(task, &orders)?;
+        let jobs = make_folders(task, &orders).map_err(unwritten)?;
         run::each(
             &orders,
             self.parallel,
-            |order| self.submit_one(order),
+            |order| self.submit_one(&jobs, order),
             |order, id| {
                 told(FleetJob {
                     id,
@@ -215,6 +219,7 @@ impl Launcher for Template {
         let Some(status) = &self.status else {
             return Ok(states);
         };
+        refuse_odd(jobs.iter().filter_map(|job| job.node.as_ref()))?;
         run::each(
             jobs,
             self.parallel,
@@ -244,6 +249,7 @@ impl Launcher for Template {
                 self.name
             )));
         };
+        refuse_odd(jobs.iter().filter_map(|job| job.node.as_ref()))?;
         let states = self.states(task, jobs)?;
         let ended = |job: &&FleetJob| {
             let state = states.iter().find(|state| state.job == job.id);
@@ -263,10 +269,11 @@ impl Launcher for Template {
 }
 
 impl Template {
-    fn submit_one(&self, order: &Order) -> Result<String, LaunchError> {
-        if let Some((path, script)) = &order.script {
-            let written = put(path, script.as_bytes(), How::Replace, 0o755);
-            written.map_err(|error| LaunchError::Wanted(error.to_string()))?;
+    fn submit_one(&self, jobs: &Folder, order: &Order) -> Result<String, LaunchError> {
+        if let Some((name, script)) = &order.script {
+            let script = script.as_bytes();
+            jobs.put(name, script, How::Replace, Readers::OwnerStarts)
+                .map_err(unwritten)?;
         }
         let Some(command) = &order.command else {
             return Ok(order.node.clone());
@@ -281,9 +288,9 @@ impl Template {
         let found = { out.lines() }.find_map(|line| job.captures(line.trim_end()));
         let found = found.ok_or_else(strange)?;
         let id = found.get(1).map_or("", |id| id.as_str());
-        match id.is_empty() || id.chars().any(char::is_control) || id.len() > 200 {
-            true => Err(strange()),
-            false => Ok(id.to_owned()),
+        match is_job_id(id) {
+            true => Ok(id.to_owned()),
+            false => Err(strange()),
         }
     }
 
@@ -300,17 +307,29 @@ impl Template {
     }
 }
 
-fn make_folders(task: &Task, orders: &[Order]) -> Result<(), LaunchError> {
-    let make = |path: PathBuf| {
-        std::fs::create_dir_all(&path).map_err(|reason| LaunchError::System {
-            what: path.display().to_string(),
-            reason,
-        })
-    };
-    make(task.folder.join("jobs"))?;
-    // A node's log is opened by the shell, before pinwise is there.
-    let mut nodes = orders.iter();
-    nodes.try_for_each(|order| make(task.folder.join("nodes").join(&order.node)))
+/// Makes the folder of scripts, and a log of each node, which the shell opens
+/// before pinwise is there.
+fn make_folders(task: &Task, orders: &[Order]) -> Result<Folder, FolderError> {
+    let folder = Folder::open(&task.folder).map_err(|e| FolderError::file(&task.folder, e))?;
+    let nodes = Arc::new(folder.make("nodes", Readers::Group)?);
+    for order in orders {
+        nodes.make(&order.node, Readers::Group)?;
+        NodeFolder::new(nodes.clone(), &order.node).make_log()?;
+    }
+    folder.make("jobs", Readers::Owner)
+}
+
+fn unwritten(error: FolderError) -> LaunchError {
+    LaunchError::Wanted(error.to_string())
+}
+
+/// Whatever wrote them down, only names of nodes get into commands: ssh takes
+/// a host that begins with `-` for an option.
+fn refuse_odd<'a>(mut nodes: impl Iterator<Item = &'a String>) -> Result<(), LaunchError> {
+    match nodes.find(|node| !hostlist::is_plain(node)) {
+        Some(odd) => Err(LaunchError::Wanted(format!("'{odd}' is no name of a node"))),
+        None => Ok(()),
+    }
 }
 
 /// `HH:MM:SS`.

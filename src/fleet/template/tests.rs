@@ -9,6 +9,7 @@ fn task(folder: &str) -> Task {
     Task {
         fleet: "f1".to_owned(),
         folder: PathBuf::from(folder),
+        owner: 1000,
     }
 }
 
@@ -194,6 +195,51 @@ fn jobs_are_told_as_they_come_and_refusals_end_it() {
     let submitted = template.submit(&task, &Wanted::default(), &choice, "now", &mut told);
     assert_eq!(submitted.unwrap_err().to_string(), "x: no");
     assert_eq!(jobs, ["n1", "n2"]);
+}
+
+#[test]
+fn only_names_of_nodes_get_into_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    let mark = folder.path().join("mark");
+    let text = format!(
+        "name = \"x\"\n[submit]\ncommand = \"touch {mark}; echo 1\"\njob = '(1)'\n\
+         [status]\ncommand = \"touch {mark}\"\n[cancel]\ncommand = \"touch {mark}\"\n",
+        mark = mark.display()
+    );
+    let template = Template::parse(&text).unwrap();
+    let task = task(&folder.path().display().to_string());
+    for odd in [
+        "-oProxyCommand=x",
+        "a b",
+        "a@b",
+        "a;b",
+        "",
+        "..",
+        "a/b",
+        "a\nb",
+    ] {
+        let jobs = [FleetJob {
+            id: "1".to_owned(),
+            node: Some(odd.to_owned()),
+            submitted: "now".to_owned(),
+        }];
+        let submitted = template.submit(
+            &task,
+            &Wanted::default(),
+            &chosen(&[odd]),
+            "now",
+            &mut |_| {},
+        );
+        let refused = [
+            submitted.unwrap_err(),
+            template.states(&task, &jobs).unwrap_err(),
+            template.cancel(&task, &jobs).unwrap_err(),
+        ];
+        for error in refused {
+            assert!(error.to_string().contains("no name of a node"), "{error}");
+        }
+        assert!(!mark.exists(), "{odd:?}");
+    }
 }
 
 proptest! {

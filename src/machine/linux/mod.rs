@@ -4,6 +4,7 @@
 //! mask in place, watched until the last process of its tree has ended. No
 //! thread of pinwise runs beside it: pinwise sleeps in one `ppoll`.
 
+mod accounts;
 mod bind;
 mod capture;
 mod counters;
@@ -38,6 +39,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, SystemTime};
 
+pub use accounts::{effective_user, group_id};
 pub use bind::coverage::own_setting;
 pub use bind::follow::{BoundPlace, execute_bound};
 pub use capture::{CaptureReadError, capture_folder, capture_host};

@@ -32,6 +32,11 @@ pub struct FleetRecord {
     pub started: String,
     /// The host it was submitted from.
     pub host: String,
+    /// The number of the user who submitted it; `null` where that was not
+    /// written down. Whoever can write a store can write this, too: it chooses
+    /// what `last` means, and permits nothing.
+    #[serde(default)]
+    pub user: Option<u32>,
     /// Version of pinwise.
     pub pinwise: String,
     /// What starts the nodes: `slurm`, a template's name, `simulated`.

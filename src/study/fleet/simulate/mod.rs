@@ -46,6 +46,8 @@ const THREE_KINDS: usize = 200;
 pub struct Plan {
     /// Its id.
     pub id: String,
+    /// Who makes it up.
+    pub user: Option<u32>,
     /// Nodes.
     pub nodes: usize,
     /// Seed of everything.
@@ -86,6 +88,7 @@ impl SimulatedFleet {
             id: plan.id.clone(),
             started: plan.started.clone(),
             host: "simulated".to_owned(),
+            user: plan.user,
             pinwise: plan.pinwise.clone(),
             launcher: "simulated".to_owned(),
             steps: steps(),

@@ -9,6 +9,7 @@ use crate::study::fleet::{Asked, Nodes, report};
 
 fn plan(nodes: usize, seed: u64) -> Plan {
     Plan {
+        user: None,
         id: format!("sim-{nodes}-{seed}"),
         nodes,
         seed,

@@ -1,0 +1,103 @@
+//! Whose files may say what is run: those of the caller and of root, which
+//! nobody else can write or replace. Names and paths say nothing about that;
+//! only what the system tells of an opened file or folder counts.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+
+/// Bits of a mode: the group or others may write.
+const WRITABLE: u32 = 0o022;
+/// Bit of a mode: entries are renamed and removed by their owners only.
+const STICKY: u32 = 0o1000;
+
+/// Users whose files are trusted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Users(Vec<u32>);
+
+impl Users {
+    /// This user, and root.
+    #[must_use]
+    pub fn of(user: u32) -> Self {
+        Self(vec![0, user])
+    }
+
+    /// One more.
+    #[must_use]
+    pub fn and(mut self, user: Option<u32>) -> Self {
+        self.0.extend(user);
+        self
+    }
+
+    /// Why a file or folder of a fleet must not say what is run.
+    pub(super) fn fault(&self, found: &Metadata) -> Option<String> {
+        let (owner, mode) = (found.uid(), found.mode());
+        if !self.0.contains(&owner) {
+            return Some(format!(
+                "it belongs to user {owner}, and what others wrote is not run"
+            ));
+        }
+        (mode & WRITABLE != 0).then(|| {
+            let mode = mode & 0o7777;
+            format!("others may write it (mode {mode:04o}), so it is not run (chmod -R go-w)")
+        })
+    }
+
+    /// Why somebody else could replace what lies in a folder. `root`: the owner
+    /// of `/`, which is root, or what a user namespace shows in its place.
+    pub(super) fn parent_fault(&self, found: &Metadata, root: u32) -> Option<String> {
+        let (owner, mode) = (found.uid(), found.mode());
+        let hint = "choose a folder of your own with --dir";
+        if owner != root && !self.0.contains(&owner) {
+            return Some(format!(
+                "it belongs to user {owner}, who could replace what lies in it ({hint})"
+            ));
+        }
+        (mode & WRITABLE != 0 && mode & STICKY == 0).then(|| {
+            let mode = mode & 0o7777;
+            format!(
+                "others may write it (mode {mode:04o}) and could replace what lies in it \
+                 ({hint}, or chmod go-w or +t)"
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn only_what_nobody_else_can_write_is_trusted() {
+        let folder = tempfile::tempdir().unwrap();
+        let check = |mode: u32, is_file: bool, is_above: bool| {
+            let mode = Permissions::from_mode(mode);
+            std::fs::set_permissions(folder.path(), mode).unwrap();
+            let found = folder.path().metadata().unwrap();
+            let own = Users::of(found.uid());
+            assert_eq!(own.fault(&found).is_none(), is_file, "{found:?}");
+            let above = own.parent_fault(&found, 0);
+            assert_eq!(above.is_none(), is_above, "{found:?}");
+            if found.uid() == 0 {
+                // Root's is everybody's.
+                let other = Users::of(1);
+                assert_eq!(other.fault(&found).is_none(), is_file);
+                return;
+            }
+            let other = Users::of(found.uid() + 1);
+            assert!(other.fault(&found).is_some());
+            assert!(other.parent_fault(&found, 0).is_some());
+            assert!(other.clone().and(Some(found.uid())).fault(&found).is_none() == is_file);
+        };
+        check(0o700, true, true);
+        check(0o755, true, true);
+        check(0o2755, true, true);
+        check(0o770, false, false);
+        check(0o702, false, false);
+        check(0o2775, false, false);
+        check(0o1777, false, true);
+        check(0o3770, false, true);
+    }
+}

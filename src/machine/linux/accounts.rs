@@ -1,0 +1,50 @@
+//! Users and groups by their numbers, wherever the system keeps them.
+
+#![expect(unsafe_code, reason = "the system's lists have no safe form")]
+
+use std::ffi::CString;
+use std::mem::MaybeUninit;
+
+use super::sys;
+
+/// Room for one entry, bytes; groups of many members are long.
+const LONGEST_ENTRY: usize = 1024 * 1024;
+
+/// The user whose rights this process has.
+#[must_use]
+pub fn effective_user() -> u32 {
+    sys::effective_user()
+}
+
+/// The number of the group of this name.
+#[must_use]
+pub fn group_id(name: &str) -> Option<u32> {
+    let name = CString::new(name).ok()?;
+    let mut entry = MaybeUninit::<libc::group>::zeroed();
+    let mut found = std::ptr::null_mut();
+    let mut buffer = vec![0 as libc::c_char; LONGEST_ENTRY];
+    // SAFETY: all pointers are valid for the call, the buffer is as long as
+    // said; the entry is read only where the call says that it found one.
+    unsafe {
+        let result = libc::getgrnam_r(
+            name.as_ptr(),
+            entry.as_mut_ptr(),
+            buffer.as_mut_ptr(),
+            buffer.len(),
+            &raw mut found,
+        );
+        (result == 0 && !found.is_null()).then(|| (*found).gr_gid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_have_numbers() {
+        assert_eq!(group_id("root"), Some(0));
+        assert_eq!(group_id("no such group"), None);
+        assert_eq!(group_id("a\0b"), None);
+    }
+}
