@@ -110,6 +110,13 @@ fn remove(
             "record {id} stays: a running pinwise still writes it"
         ));
     }
+    if !removed.of_others.is_empty() {
+        terminal.warn(&format!(
+            "{} of other database users stay: {}",
+            count(removed.of_others.len(), "record"),
+            removed.of_others.join(", ")
+        ));
+    }
     if let Err(error) = &freed {
         let hint = match error {
             StoreError::Locked { .. } => "another process uses the store".to_owned(),
@@ -123,7 +130,7 @@ fn remove(
     if terminal.is_json() {
         terminal.print_json(&json!({
             "removed": true, "records": removed.gone, "freed_bytes": freed,
-            "being_written": removed.being_written,
+            "being_written": removed.being_written, "of_others": removed.of_others,
         }))?;
         return Ok(Exit::Done);
     }

@@ -18,6 +18,8 @@ pub struct Removed {
     pub gone: Vec<String>,
     /// Ids of those that stay because a living process writes them.
     pub being_written: Vec<String>,
+    /// Ids of those that stay because they are another database user's.
+    pub of_others: Vec<String>,
 }
 
 /// Equal as long as no other process has changed a store's records.

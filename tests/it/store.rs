@@ -5,6 +5,7 @@ mod away;
 mod commands;
 mod conformance;
 mod filters;
+mod owners;
 mod schema;
 pub(crate) mod server;
 mod writers;

@@ -304,6 +304,11 @@ fn trouble(error: &Error) -> Trouble {
     if is_locked.contains(code) {
         return Trouble::Locked;
     }
+    if *code == SqlState::INSUFFICIENT_PRIVILEGE && words.contains("row-level security") {
+        return Trouble::Refused(format!(
+            "a record of that id is another database user's, who alone may change it ({words})"
+        ));
+    }
     if *code == SqlState::INVALID_PASSWORD {
         return Trouble::Refused(format!("{words} (PGPASSWORD or the URL gives it)"));
     }

@@ -9,9 +9,9 @@ use super::link::{Link, Trouble, value};
 use crate::store::StoreError;
 
 /// Steps from no table to the newest schema; the row of `version` counts them.
-const MIGRATIONS: [&str; 1] = [TABLES];
+const MIGRATIONS: [&str; 2] = [TABLES, OWNERS];
 
-/// As the newest schema of files has them.
+/// As files have them.
 const TABLES: &str = r#"
     CREATE TABLE record (
         id       TEXT COLLATE "C" PRIMARY KEY,
@@ -56,6 +56,38 @@ const TABLES: &str = r#"
         PRIMARY KEY (name, number)
     );
     CREATE INDEX tag_by_line ON tag (number);
+"#;
+
+/// Whose each row is: the user of the database who wrote it, who alone may change
+/// it. That its parts are of the same user is told by what they refer to, which
+/// also holds within the statement that writes both.
+const OWNERS: &str = r#"
+    ALTER TABLE record  ADD owner TEXT COLLATE "C" NOT NULL DEFAULT current_user,
+        ADD UNIQUE (id, owner);
+    ALTER TABLE run     ADD owner TEXT COLLATE "C" NOT NULL DEFAULT current_user,
+        ADD FOREIGN KEY (record, owner) REFERENCES record (id, owner) ON DELETE CASCADE;
+    ALTER TABLE line    ADD owner TEXT COLLATE "C" NOT NULL DEFAULT current_user,
+        ADD UNIQUE (number, owner),
+        ADD FOREIGN KEY (id, owner) REFERENCES record (id, owner) ON DELETE CASCADE;
+    ALTER TABLE outline ADD owner TEXT COLLATE "C" NOT NULL DEFAULT current_user,
+        ADD FOREIGN KEY (number, owner) REFERENCES line (number, owner) ON DELETE CASCADE;
+    ALTER TABLE tag     ADD owner TEXT COLLATE "C" NOT NULL DEFAULT current_user,
+        ADD FOREIGN KEY (number, owner) REFERENCES line (number, owner) ON DELETE CASCADE;
+    DO $$
+    DECLARE name TEXT;
+    BEGIN
+        FOREACH name IN ARRAY ARRAY['record', 'run', 'line', 'outline', 'tag'] LOOP
+            EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
+            EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', name);
+            EXECUTE format('CREATE POLICY all_read ON %I FOR SELECT USING (true)', name);
+            EXECUTE format('CREATE POLICY own_added ON %I FOR INSERT
+                WITH CHECK (owner = current_user)', name);
+            EXECUTE format('CREATE POLICY own_changed ON %I FOR UPDATE
+                USING (owner = current_user)', name);
+            EXECUTE format('CREATE POLICY own_removed ON %I FOR DELETE
+                USING (owner = current_user)', name);
+        END LOOP;
+    END $$;
 "#;
 
 /// The advisory lock under which tables are changed, a number of our own.

@@ -1,8 +1,10 @@
 //! What changes about records after they were written.
 
+use std::collections::BTreeMap;
+
 use tokio_postgres::types::Type;
 
-use super::link::{Trouble, text, value};
+use super::link::{Link, Trouble, text, value};
 use super::writing::{Conflict, put};
 use super::{Postgres, schema};
 use crate::record::{RecordError, with_tags};
@@ -24,9 +26,9 @@ impl Postgres {
             );
             let rows = link.query(&sql, &[(&text(&entry.id), Type::TEXT)])?;
             let Some(row) = rows.first() else {
-                return Err(Trouble::Told(StoreError::Id(format!(
-                    "record {id} has just been removed"
-                ))));
+                return Err(Trouble::Told(StoreError::Id(unchangeable(
+                    link, &entry.id,
+                )?)));
             };
             let (body, is_held): (String, bool) = (value(row, 0)?, value(row, 1)?);
             if is_held {
@@ -71,30 +73,39 @@ impl Postgres {
     }
 
     /// Removes records with all that belongs to them, but none that a living
-    /// process writes, on whatever host.
+    /// process writes, on whatever host, and none of other users.
     pub(in crate::store) fn remove(&mut self, ids: &[String]) -> Result<Removed, StoreError> {
         let sql = format!(
             "WITH asked AS (SELECT unnest($1::text[]) AS id),
              busy AS MATERIALIZED (SELECT id FROM asked WHERE {}),
              gone AS (
                 DELETE FROM record WHERE id = ANY($1) AND id NOT IN (SELECT id FROM busy)
+                RETURNING id
              )
-             SELECT id FROM busy",
+             SELECT id, TRUE FROM busy
+             UNION ALL
+             SELECT id, FALSE FROM record WHERE id = ANY($1)
+                AND id NOT IN (SELECT id FROM busy) AND id NOT IN (SELECT id FROM gone)",
             schema::is_held("asked.id")
         );
         let asked: Vec<_> = ids.iter().map(|id| text(id)).collect();
         let rows = self.link.query(&sql, &[(&asked, Type::TEXT_ARRAY)]);
         let rows = rows.map_err(|trouble| self.explain(trouble))?;
-        let busy: Result<Vec<String>, Trouble> = rows.iter().map(|row| value(row, 0)).collect();
-        let busy = busy.map_err(|trouble| self.explain(trouble))?;
-        let (being_written, gone) = ids
-            .iter()
-            .cloned()
-            .partition(|id| busy.contains(&text(id).into_owned()));
-        Ok(Removed {
-            gone,
-            being_written,
-        })
+        let stay = || -> Result<BTreeMap<String, bool>, Trouble> {
+            let all = rows.iter().map(|row| Ok((value(row, 0)?, value(row, 1)?)));
+            all.collect()
+        };
+        let stay = stay().map_err(|trouble| self.explain(trouble))?;
+        let mut removed = Removed::default();
+        for id in ids {
+            let list = match stay.get(&*text(id)) {
+                None => &mut removed.gone,
+                Some(true) => &mut removed.being_written,
+                Some(false) => &mut removed.of_others,
+            };
+            list.push(id.clone());
+        }
+        Ok(removed)
     }
 
     /// VACUUM is the server's affair: nothing is given back from here.
@@ -106,4 +117,17 @@ impl Postgres {
     pub(in crate::store) fn give_back(&mut self) -> Result<u64, StoreError> {
         Ok(0)
     }
+}
+
+/// Why a record that could be read cannot be had for a change.
+fn unchangeable(link: &Link, id: &str) -> Result<String, Trouble> {
+    let sql = "SELECT owner FROM record WHERE id = $1";
+    let rows = link.query(sql, &[(&text(id), Type::TEXT)])?;
+    Ok(match rows.first() {
+        Some(row) => {
+            let owner: String = value(row, 0)?;
+            format!("record {id} is the database user {owner}'s, who alone may change it")
+        }
+        None => format!("record {id} has just been removed"),
+    })
 }

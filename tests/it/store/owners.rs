@@ -1,0 +1,144 @@
+//! A database that several users share.
+
+use pinwise::store::Store;
+
+use super::server::{Server, execute, select};
+use super::{Place, comparison};
+
+/// A database with the users anna, who makes the tables, and bert.
+struct Shared {
+    _server: Server,
+    url: String,
+    anna: Place,
+    bert: Place,
+}
+
+impl Shared {
+    fn new(test: &str) -> Option<Self> {
+        let server = Server::own(test)?;
+        let url = server.database();
+        let name = url.split(['/', '?']).nth(3).unwrap().to_owned();
+        execute(
+            &url,
+            &format!("CREATE USER anna; CREATE USER bert; GRANT CREATE ON DATABASE {name} TO anna"),
+        );
+        let of = |user: &str| Place::database(url.replace("postgres@", &format!("{user}@")));
+        let (anna, bert) = (of("anna"), of("bert"));
+        anna.open().keep(&comparison("hers")).unwrap();
+        execute(
+            &url,
+            "GRANT USAGE ON SCHEMA pinwise TO bert;
+             GRANT SELECT ON pinwise.version TO bert;
+             GRANT SELECT, INSERT, UPDATE, DELETE
+                ON pinwise.record, pinwise.run, pinwise.line, pinwise.outline, pinwise.tag TO bert",
+        );
+        Some(Self {
+            _server: server,
+            url,
+            anna,
+            bert,
+        })
+    }
+}
+
+#[test]
+fn others_may_read_a_record_and_not_change_it() {
+    let Some(shared) = Shared::new("store::others_may_read_a_record_and_not_change_it") else {
+        return;
+    };
+    let before = shared.anna.open().load("hers").unwrap();
+    let mut store = shared.bert.open();
+    assert_eq!(store.load("hers").unwrap(), before);
+    store.keep(&comparison("his")).unwrap();
+    assert_eq!(store.list(9).unwrap().len(), 2);
+
+    let change = |_: &[String]| vec!["mine".to_owned()];
+    let error = store.retag("hers", change).unwrap_err().to_string();
+    assert!(error.contains("anna's"), "{error}");
+    assert_eq!(store.retag("his", change).unwrap().after, ["mine"]);
+    let ids = ["hers", "his"].map(str::to_owned);
+    let removed = store.remove(&ids).unwrap();
+    assert_eq!(
+        (&removed.gone[..], &removed.of_others[..]),
+        (&ids[1..], &ids[..1])
+    );
+    let mut other = comparison("hers");
+    other.tags = vec!["forged".to_owned()];
+    let error = store.keep(&other).err().map(|error| error.to_string());
+    let waits = shared.bert.told().join("\n");
+    let told = error.unwrap_or(waits);
+    assert!(told.contains("another database user's"), "{told}");
+    assert!(!store.create(&other).unwrap());
+    assert_eq!(shared.anna.open().load("hers").unwrap(), before);
+    // Who made the tables has no more rights to the rows of others.
+    drop(store);
+    shared.bert.open().create(&comparison("later")).unwrap();
+    let removed = shared.anna.open().remove(&["later".to_owned()]).unwrap();
+    assert_eq!(removed.of_others, ["later"]);
+}
+
+#[test]
+fn past_the_store_others_cannot_change_a_record_either() {
+    let test = "store::past_the_store_others_cannot_change_a_record_either";
+    let Some(shared) = Shared::new(test) else {
+        return;
+    };
+    let bert = shared.bert.url.as_str();
+    for sql in [
+        "UPDATE pinwise.record SET body = 'x'",
+        "UPDATE pinwise.line SET title = 'x'",
+        "UPDATE pinwise.outline SET body = 'x'",
+        "DELETE FROM pinwise.record",
+        "DELETE FROM pinwise.line",
+    ] {
+        // None is his: nothing happens.
+        execute(bert, sql);
+    }
+    let number = select(&shared.url, "SELECT number FROM pinwise.line").remove(0);
+    let forged = [
+        format!("INSERT INTO pinwise.tag (name, number) VALUES ('x', {number})"),
+        format!("INSERT INTO pinwise.tag (name, number, owner) VALUES ('x', {number}, 'anna')"),
+        "INSERT INTO pinwise.run (record, number, arm, body) VALUES ('hers', 99, 0, '')".to_owned(),
+    ];
+    for sql in forged {
+        let quiet = format!(
+            "DO $$ BEGIN {sql}; RAISE 'it was taken' USING ERRCODE = 'P0002'; EXCEPTION WHEN foreign_key_violation OR insufficient_privilege THEN NULL; END $$"
+        );
+        execute(bert, &quiet);
+    }
+    let store = shared.anna.open();
+    assert_eq!(store.list(9).unwrap().len(), 1);
+    assert!(store.load("hers").unwrap().comparison().unwrap() == comparison("hers"));
+    let tags = select(&shared.url, "SELECT count(*) FROM pinwise.tag");
+    assert_eq!(tags, ["0"]);
+}
+
+/// What the tables were before rows had owners stays, and is of who brings them
+/// up to date.
+#[test]
+fn records_of_an_older_database_get_an_owner() {
+    let Some(url) = super::server::database("store::records_of_an_older_database_get_an_owner")
+    else {
+        return;
+    };
+    let place = Place::database(url.clone());
+    place.open().keep(&comparison("old")).unwrap();
+    let tables = ["record", "run", "line", "outline", "tag"];
+    for table in tables {
+        execute(
+            &url,
+            &format!(
+                "ALTER TABLE pinwise.{table} DISABLE ROW LEVEL SECURITY;
+                 DROP POLICY all_read ON pinwise.{table}; DROP POLICY own_added ON pinwise.{table};
+                 DROP POLICY own_changed ON pinwise.{table}; DROP POLICY own_removed ON pinwise.{table};
+                 ALTER TABLE pinwise.{table} DROP COLUMN owner CASCADE"
+            ),
+        );
+    }
+    execute(&url, "UPDATE pinwise.version SET schema = 1");
+    let store: Store = place.open();
+    assert!(store.load("old").unwrap().comparison().unwrap() == comparison("old"));
+    let owner = select(&url, "SELECT owner FROM pinwise.record");
+    assert_eq!(owner, ["postgres"]);
+    assert_eq!(select(&url, "SELECT schema FROM pinwise.version"), ["2"]);
+}
