@@ -1,11 +1,12 @@
 //! Where records are kept, as a user names it.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::{Host, SslMode, SslNegotiation};
 
 use super::StoreError;
 
@@ -99,7 +100,23 @@ impl Server {
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             config.host(SOCKETS);
         }
-        config.ssl_mode(SslMode::Disable);
+        name_addresses(&mut config);
+        if is_here(&config) {
+            config.ssl_mode(SslMode::Disable);
+        } else if config
+            .get_hosts()
+            .iter()
+            .any(|host| matches!(host, Host::Unix(_)))
+        {
+            return Err(
+                "it names a socket and a host across a network (write one of them)".to_owned(),
+            );
+        } else {
+            // The client library then hands the connection over before anything
+            // is sent, and what it gets back looks at the server's first words.
+            config.ssl_mode(SslMode::Require);
+            config.ssl_negotiation(SslNegotiation::Direct);
+        }
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECTING);
         }
@@ -112,6 +129,11 @@ impl Server {
         Ok(Self {
             config: Box::new(config),
         })
+    }
+
+    /// Does nothing that is sent to it leave this machine?
+    pub(super) fn is_here(&self) -> bool {
+        is_here(&self.config)
     }
 
     /// Takes this password unless the URL has one.
@@ -133,6 +155,33 @@ impl Server {
         let hash = hash(format!("{shown}{addresses}").as_bytes());
         format!("{}-{hash:016x}", readable.collect::<String>())
     }
+}
+
+/// An address without a name is its own name.
+fn name_addresses(config: &mut Config) {
+    if config.get_hosts().is_empty() {
+        for address in config.get_hostaddrs().to_vec() {
+            config.host(address.to_string());
+        }
+    }
+}
+
+/// Are its sockets and addresses all of this machine? A name other than
+/// `localhost` may be anybody's.
+fn is_here(config: &Config) -> bool {
+    let addresses = config.get_hostaddrs();
+    if !addresses.is_empty() {
+        return addresses
+            .iter()
+            .all(|address| address.to_canonical().is_loopback());
+    }
+    config.get_hosts().iter().all(|host| match host {
+        Host::Unix(_) => true,
+        Host::Tcp(name) => {
+            let address = name.parse::<IpAddr>();
+            name == "localhost" || address.is_ok_and(|a| a.to_canonical().is_loopback())
+        }
+    })
 }
 
 /// FNV-1a: the same in every version of pinwise, as names of files must be.

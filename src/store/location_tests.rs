@@ -28,6 +28,24 @@ fn urls_are_read_and_shown_without_passwords() {
 }
 
 #[test]
+fn what_leaves_the_machine_is_known() {
+    let check = |text: &str, wanted: bool| match Location::parse(text).unwrap() {
+        Location::Postgres(server) => assert_eq!(server.is_here(), wanted, "{text}"),
+        other => panic!("{other:?}"),
+    };
+    check("postgres:///pin", true);
+    check("postgres://localhost,127.0.0.2,[::1]/pin", true);
+    check("postgres://localhost.example/pin", false);
+    check("postgres://localhost,db/pin", false);
+    check("postgres://0.0.0.0/pin", false);
+    check("postgres://localhost/pin?hostaddr=192.0.2.1", false);
+    check("postgres://db/pin?hostaddr=127.0.0.1", true);
+    check("postgres:///pin?hostaddr=192.0.2.1", false);
+    let error = Location::parse("postgres:///pin?host=/run,db").unwrap_err();
+    assert!(error.to_string().contains("a socket and a host"), "{error}");
+}
+
+#[test]
 fn refusals_show_no_password_and_say_what_to_do() {
     let check = |text: &str, words: &[&str]| {
         let error = Location::parse(text).unwrap_err().to_string();

@@ -8,6 +8,7 @@
 
 mod delivery;
 mod growing;
+mod guard;
 mod link;
 mod reading;
 mod schema;

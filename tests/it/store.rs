@@ -6,6 +6,7 @@ mod commands;
 mod conformance;
 mod filters;
 mod owners;
+mod password;
 mod schema;
 pub(crate) mod server;
 mod writers;

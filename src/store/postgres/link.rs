@@ -9,13 +9,15 @@ use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::TryStreamExt;
+use futures_util::{TryFutureExt, TryStreamExt};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{FromSqlOwned, ToSql, Type};
-use tokio_postgres::{Client, Error, NoTls, Row};
+use tokio_postgres::{Client, Connection, Error, NoTls, Row};
 
+use super::guard::{CleartextRefused, Guard};
 use crate::store::StoreError;
 use crate::store::location::{Server, reason};
 
@@ -226,13 +228,13 @@ impl Link {
     }
 
     fn connect(&self) -> Result<Arc<Client>, Trouble> {
-        let (client, connection) = self.hurried(self.connecting(), |link| {
-            link.run(0, link.server.config.connect(NoTls))
+        let client = self.hurried(self.connecting(), |link| {
+            let config = &link.server.config;
+            match link.server.is_here() {
+                true => link.run(0, config.connect(NoTls).map_ok(drive)),
+                false => link.run(0, config.connect(Guard).map_ok(drive)),
+            }
         })?;
-        if let Some(runtime) = &self.runtime {
-            // Its end is seen by whoever asks next.
-            drop(runtime.spawn(connection));
-        }
         let settings = self.settings.borrow().clone();
         self.run(0, client.batch_execute(&settings))?;
         let client = Arc::new(client);
@@ -278,11 +280,23 @@ impl Link {
     }
 }
 
+/// Lets a connection move on whenever somebody waits; its end is seen by whoever
+/// asks next.
+fn drive<S, T>((client, connection): (Client, Connection<S, T>)) -> Client
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    drop(tokio::spawn(connection));
+    client
+}
+
 /// What an error of the client means.
 fn trouble(error: &Error) -> Trouble {
     let Some(told) = error.as_db_error() else {
         return match error.source() {
             None => Trouble::Away(error.to_string()),
+            Some(source) if is_refusal(source) => Trouble::Refused(source.to_string()),
             Some(source) if source.is::<std::io::Error>() => Trouble::Away(plain(&reason(error))),
             Some(_) => Trouble::Refused(plain(&reason(error))),
         };
@@ -310,9 +324,19 @@ fn trouble(error: &Error) -> Trouble {
         ));
     }
     if *code == SqlState::INVALID_PASSWORD {
-        return Trouble::Refused(format!("{words} (PGPASSWORD or the URL gives it)"));
+        return Trouble::Refused(format!(
+            "{words} (PGPASSWORD or the URL gives it)"
+        ));
     }
     Trouble::Refused(words)
+}
+
+/// Did the connection end because the password would have been sent?
+fn is_refusal(source: &(dyn std::error::Error + 'static)) -> bool {
+    let inner = source.downcast_ref::<std::io::Error>();
+    inner
+        .and_then(std::io::Error::get_ref)
+        .is_some_and(|inner| inner.is::<CleartextRefused>())
 }
 
 /// A server's words in one line; they may be anybody's.
