@@ -17,6 +17,7 @@ mod history;
 mod host;
 mod kernel;
 mod maps;
+mod password;
 mod plan;
 mod predict;
 mod profile;
@@ -243,10 +244,8 @@ fn location(global: &Global) -> anyhow::Result<Location> {
 /// A location as it is written, with the password that stands elsewhere.
 fn parse_location(text: &str) -> anyhow::Result<Location> {
     let mut location = Location::parse(text)?;
-    #[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
-    if let (Location::Postgres(server), Ok(password)) = (&mut location, std::env::var("PGPASSWORD"))
-    {
-        server.offer_password(&password);
+    if let Location::Postgres(server) = &mut location {
+        password::offer(server);
     }
     Ok(location)
 }

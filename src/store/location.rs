@@ -1,14 +1,16 @@
 //! Where records are kept, as a user names it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, SslNegotiation};
 
 use super::StoreError;
+use super::passfile::{self, Wanted};
 
 /// How long a server may take to answer a connection, unless the URL says it.
 const CONNECTING: Duration = Duration::from_secs(5);
@@ -140,6 +142,30 @@ impl Server {
     pub fn offer_password(&mut self, password: &str) {
         if self.config.get_password().is_none() {
             self.config.password(password);
+        }
+    }
+
+    /// Takes the password that a file of libpq's has for it (`.pgpass`), unless
+    /// there is one. `user` is who asks where the URL does not say it. Several
+    /// hosts may have several passwords: then none is taken.
+    pub fn look_up_password(&mut self, file: &str, user: &str) {
+        let [host] = self.config.get_hosts() else {
+            return;
+        };
+        let user = self.config.get_user().unwrap_or(user);
+        let host = match host {
+            Host::Tcp(name) => Cow::from(name),
+            Host::Unix(folder) if folder == Path::new(SOCKETS) => "localhost".into(),
+            Host::Unix(folder) => folder.to_string_lossy(),
+        };
+        let wanted = Wanted {
+            host: &host,
+            port: self.config.get_ports().first().copied().unwrap_or(PORT),
+            database: self.config.get_dbname().unwrap_or(user),
+            user,
+        };
+        if let Some(password) = passfile::password(file, wanted) {
+            self.offer_password(&password);
         }
     }
 

@@ -28,6 +28,24 @@ fn urls_are_read_and_shown_without_passwords() {
 }
 
 #[test]
+fn a_password_file_gives_what_the_url_lacks() {
+    let check = |url: &str, file: &str, wanted: Option<&str>| {
+        let Location::Postgres(mut server) = Location::parse(url).unwrap() else {
+            panic!("{url}");
+        };
+        server.look_up_password(file, "me");
+        let found = server.config.get_password().map(String::from_utf8_lossy);
+        assert_eq!(found.as_deref(), wanted, "{url} {file}");
+    };
+    check("postgres://db/pin", "db:5432:pin:me:x", Some("x"));
+    check("postgres://you@db:5433", "db:5433:you:you:x", Some("x"));
+    check("postgres://you:own@db/pin", "*:*:*:*:x", Some("own"));
+    check("postgres:///pin", "localhost:5432:pin:me:x", Some("x"));
+    check("postgres:///pin?host=/run", "/run:*:*:*:x", Some("x"));
+    check("postgres://db,other/pin", "*:*:*:*:x", None);
+}
+
+#[test]
 fn what_leaves_the_machine_is_known() {
     let check = |text: &str, wanted: bool| match Location::parse(text).unwrap() {
         Location::Postgres(server) => assert_eq!(server.is_here(), wanted, "{text}"),

@@ -9,6 +9,7 @@ mod backend;
 mod journal;
 mod location;
 mod matching;
+mod passfile;
 mod postgres;
 mod prepared;
 mod spool;

@@ -1,5 +1,7 @@
 //! What only the file shows, under good and bad conditions.
 
+use std::path::Path;
+
 use super::*;
 use crate::record::{Comparison, Stopped};
 use crate::store::Store;

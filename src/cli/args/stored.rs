@@ -236,7 +236,7 @@ pub enum StoreAction {
 
 Records that are there already stay as they are. A copy that was interrupted
 goes on where it stopped when it is made again. The password of a PostgreSQL
-database is taken from PGPASSWORD where the URL has none.")]
+database is taken from PGPASSWORD or ~/.pgpass where the URL has none.")]
 pub struct StoreCopyArgs {
     /// Where records come from: `sqlite:PATH` or `postgres://…`
     #[arg(value_name = "FROM")]

@@ -325,7 +325,7 @@ fn trouble(error: &Error) -> Trouble {
     }
     if *code == SqlState::INVALID_PASSWORD {
         return Trouble::Refused(format!(
-            "{words} (PGPASSWORD or the URL gives it)"
+            "{words} (PGPASSWORD, ~/.pgpass or the URL gives it)"
         ));
     }
     Trouble::Refused(words)

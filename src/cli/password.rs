@@ -1,0 +1,86 @@
+//! Where a database's password stands that its URL has not: `PGPASSWORD`, then
+//! the file that libpq reads.
+
+use std::fs::OpenOptions;
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::named_folder;
+use super::terminal::Terminal;
+use crate::store::Server;
+
+/// No password file is longer.
+const LONGEST: u64 = 1 << 20;
+
+/// Gives a server the password that is known, if any.
+#[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
+pub(super) fn offer(server: &mut Server) {
+    if let Ok(password) = std::env::var("PGPASSWORD") {
+        server.offer_password(&password);
+        return;
+    }
+    let Some(path) = file() else {
+        return;
+    };
+    match read(&path) {
+        Ok(text) => {
+            let user = std::env::var("USER").unwrap_or_default();
+            server.look_up_password(&text, &user);
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => Terminal::plain().warn(&format!(
+            "the passwords in {} are not used: {error}",
+            path.display()
+        )),
+    }
+}
+
+/// `PGPASSFILE`, else `~/.pgpass`.
+fn file() -> Option<PathBuf> {
+    named_folder("PGPASSFILE").or_else(|| named_folder("HOME").map(|home| home.join(".pgpass")))
+}
+
+/// The text of a file that nobody else may read.
+fn read(path: &Path) -> io::Result<String> {
+    // What is no file must not keep anybody waiting.
+    let mut options = OpenOptions::new();
+    let file = { options.read(true).custom_flags(libc::O_NONBLOCK) }.open(path)?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
+    if found.mode() & 0o077 != 0 {
+        return Err(io::Error::other("other users may read it (chmod 600)"));
+    }
+    let mut text = String::new();
+    file.take(LONGEST).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn only_a_private_file_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pgpass");
+        std::fs::write(&path, "*:*:*:*:x").unwrap();
+        let with_mode = |mode| {
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+            read(&path).map_err(|error| error.to_string())
+        };
+        assert_eq!(with_mode(0o600).unwrap(), "*:*:*:*:x");
+        for mode in [0o640, 0o604, 0o660] {
+            assert!(with_mode(mode).unwrap_err().contains("chmod 600"));
+        }
+        assert!(
+            read(folder.path())
+                .unwrap_err()
+                .to_string()
+                .contains("not a file")
+        );
+    }
+}
