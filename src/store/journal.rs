@@ -5,7 +5,7 @@
 //! can be locked has lost its writer; a last line that was cut off is left out.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,8 @@ use crate::record::RunRecord;
 
 /// Ending of a journal's file name, after the store's name and the record's id.
 const ENDING: &str = "runs";
+/// Bytes of a journal that are read: a million runs have less.
+const LONGEST: u64 = 1 << 30;
 
 #[derive(Serialize)]
 struct Line<'a> {
@@ -125,8 +127,7 @@ pub(super) fn orphans(store: &Path) -> Vec<Orphan> {
                 .strip_suffix(&suffix)?
                 .to_owned();
             // Over NFS only who may write a file gets its lock.
-            let mut options = OpenOptions::new();
-            let lock = options.read(true).write(true).open(&path).ok()?;
+            let lock = open_regular(OpenOptions::new().read(true).write(true), &path).ok()?;
             lock.try_lock().ok()?;
             Some(Orphan {
                 path,
@@ -150,7 +151,7 @@ pub(super) enum State {
 
 /// Looks whether a journal grows.
 pub(super) fn state(path: &Path) -> State {
-    let Ok(file) = OpenOptions::new().read(true).open(path) else {
+    let Ok(file) = open_regular(OpenOptions::new().read(true), path) else {
         return State::Missing;
     };
     // Held for an instant and shared with other readers; who would take the
@@ -175,9 +176,23 @@ pub(super) fn path(store: &Path, id: &str) -> PathBuf {
 
 /// Whole lines of a journal: arm number and run as JSON.
 pub(super) fn read(path: &Path) -> Vec<(usize, String)> {
-    #[expect(clippy::disallowed_methods, reason = "the store reads its own files")]
-    let bytes = std::fs::read(path).unwrap_or_default();
+    let mut bytes = Vec::new();
+    if let Ok(file) = open_regular(OpenOptions::new().read(true), path) {
+        // What was read before an error is as good.
+        let _ = file.take(LONGEST).read_to_end(&mut bytes);
+    }
     parse(&bytes)
+}
+
+/// A journal, and nothing that only has such a name: a pipe would be waited for,
+/// and behind a link may be anybody's file.
+fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let options = options.custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW);
+    let file = options.open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    Ok(file)
 }
 
 /// Each line stands for itself: one that is damaged, be it no UTF-8, takes no
@@ -211,6 +226,33 @@ mod tests {
             journal.add(*arm, run).unwrap();
         }
         std::fs::read(path(&store, "id")).unwrap()
+    }
+
+    /// Opening a pipe would wait for its writer, and behind a link may be
+    /// anything.
+    #[test]
+    fn what_only_has_a_journals_name_is_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("x.db");
+        let pipe = path(&store, "pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        if !made.is_ok_and(|status| status.success()) {
+            println!("SKIPPED: it needs mkfifo");
+            return;
+        }
+        let target = folder.path().join("target");
+        std::fs::write(&target, b"{\"arm\":1,\"run\":2}\n").unwrap();
+        std::os::unix::fs::symlink(&target, path(&store, "link")).unwrap();
+        let (done, is_done) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let found = orphans(&store).len();
+            let states = ["pipe", "link"].map(|id| state(&path(&store, id)));
+            let runs = read(&path(&store, "pipe")).len() + read(&path(&store, "link")).len();
+            done.send((found, states, runs)).unwrap();
+        });
+        let seen = is_done.recv_timeout(std::time::Duration::from_secs(60));
+        let seen = seen.expect("a pipe was waited for");
+        assert_eq!(seen, (0, [State::Missing; 2], 0));
     }
 
     #[test]
