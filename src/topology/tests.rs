@@ -136,6 +136,21 @@ fn xml_is_imported() {
     assert_eq!(topology.identity.cpu_model.as_deref(), Some("Test CPU"));
 }
 
+/// The parser would compare each with each, for many seconds.
+#[test]
+fn xml_with_very_many_attributes_is_refused() {
+    let many: String = (0..100_000).map(|i| format!(" a{i}=\"\"")).collect();
+    let text = format!(
+        "<topology version=\"2.0\">\n<!-- {} -->\n<object{many}/>\n</topology>",
+        "=".repeat(2_000)
+    );
+    let error = Topology::from_hwloc_xml(&text).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "line 3: an element has more than 1000 attributes"
+    );
+}
+
 #[test]
 fn foreign_xml_is_refused() {
     let error = |text: &str| Topology::from_hwloc_xml(text).unwrap_err().to_string();

@@ -14,12 +14,22 @@ use super::{Cache, CacheType, CpuSet, Identity, Restriction, Warning};
 /// Largest number of XML nodes read; a 384-CPU export has about 10,000.
 const NODES_LIMIT: u32 = 4_000_000;
 
+/// Attributes of an element that are read; hwloc writes some thirty. The parser
+/// compares each with each.
+const ATTRIBUTES_LIMIT: usize = 1_000;
+
 /// Why an XML file was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum XmlError {
     /// Not well-formed.
     #[error("not well-formed XML: {0}")]
     Syntax(roxmltree::Error),
+    /// It would take long to read.
+    #[error("line {line}: an element has more than {ATTRIBUTES_LIMIT} attributes")]
+    Attributes {
+        /// Line in the file, from 1.
+        line: usize,
+    },
     /// Well-formed, but not an hwloc topology.
     #[error("its root is <{0}>, not hwloc's <topology>")]
     NotHwloc(String),
@@ -40,6 +50,7 @@ pub enum XmlError {
 }
 
 pub(super) fn read(text: &str) -> Result<(Facts, Vec<Warning>), XmlError> {
+    check_attributes(text)?;
     let options = ParsingOptions {
         allow_dtd: true,
         nodes_limit: NODES_LIMIT,
@@ -201,6 +212,23 @@ impl Import {
             put(self.facts.cpus.entry(id).or_default(), cpus.clone());
         }
     }
+}
+
+/// Refuses elements with too many attributes before they are parsed: each has a
+/// `=` and follows the element's `<` without another one between.
+fn check_attributes(text: &str) -> Result<(), XmlError> {
+    let mut before = 0;
+    for piece in text.split('<') {
+        let is_element = !piece.starts_with(['!', '?']);
+        let signs = piece.bytes().filter(|&byte| byte == b'=').count();
+        if is_element && before > 0 && signs > ATTRIBUTES_LIMIT {
+            let begin = text.get(..before).unwrap_or_default();
+            let line = 1 + begin.bytes().filter(|&byte| byte == b'\n').count();
+            return Err(XmlError::Attributes { line });
+        }
+        before += piece.len() + 1;
+    }
+    Ok(())
 }
 
 fn number(node: Node<'_, '_>, attribute: &str) -> Option<u64> {
