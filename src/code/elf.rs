@@ -19,6 +19,8 @@ type Elf<'data> = ElfFile64<'data, Endianness>;
 
 /// Functions that are kept at most.
 const MOST_FUNCTIONS: usize = 4_000_000;
+/// Bytes of names for each byte of the file.
+const NAMES_PER_BYTE: usize = 4;
 
 /// Why a file's code cannot be read.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -38,6 +40,10 @@ pub enum ElfError {
     /// Its tables lead out of the file or contradict each other.
     #[error("the ELF file is truncated or damaged: {0}")]
     Damaged(String),
+    /// Sections or names share bytes: all together would take far more memory
+    /// than the file is long.
+    #[error("the ELF file claims more {0} than it has bytes")]
+    Repeated(&'static str),
     /// No section with instructions.
     #[error("the ELF file has no code")]
     NoCode,
@@ -103,7 +109,7 @@ pub fn read(bytes: &[u8]) -> Result<Binary, ElfError> {
     }
     Ok(Binary {
         arch,
-        functions: functions(&file, &layout),
+        functions: functions(&file, &layout)?,
         build_id: file.build_id().ok().flatten().map(hexadecimal),
         sections,
     })
@@ -190,6 +196,7 @@ fn sections(file: &Elf<'_>, arch: Arch) -> Result<(Vec<Code>, Layout), ElfError>
         next: 0,
     };
     let mut found = Vec::new();
+    let mut room = file.data().len();
     for section in file.sections() {
         let SectionFlags::Elf { sh_flags, sh_type } = section.flags() else {
             continue;
@@ -197,6 +204,9 @@ fn sections(file: &Elf<'_>, arch: Arch) -> Result<(Vec<Code>, Layout), ElfError>
         let is_code = sh_flags.0 & SHF_EXECINSTR.0 != 0 && sh_type != SHT_NOBITS;
         if is_code {
             let bytes = section.data().map_err(|error| damaged(&error))?;
+            room = room
+                .checked_sub(bytes.len())
+                .ok_or(ElfError::Repeated("code"))?;
             let size = bytes.len() as u64;
             found.push(Code {
                 arch,
@@ -210,25 +220,31 @@ fn sections(file: &Elf<'_>, arch: Arch) -> Result<(Vec<Code>, Layout), ElfError>
 }
 
 /// Functions of both symbol tables.
-fn functions(file: &Elf<'_>, layout: &Layout) -> Vec<Function> {
+fn functions(file: &Elf<'_>, layout: &Layout) -> Result<Vec<Function>, ElfError> {
     let endian = file.endian();
     let all = file.symbols().chain(file.dynamic_symbols());
+    // Names share their ends, and both tables have some: a few times as much.
+    let mut room = NAMES_PER_BYTE * file.data().len();
     let mut found: Vec<Function> = all
         .filter(|symbol| symbol.kind() == SymbolKind::Text && !symbol.is_undefined())
         .filter_map(|symbol| {
             let section = symbol.section_index().map(|index| index.0);
             let name = symbol.name().ok().filter(|name| !name.is_empty())?;
-            Some(Function {
-                start: layout.placed(section, symbol.address())?,
-                size: symbol.elf_symbol().st_size(endian),
-                name: name.to_owned(),
-            })
+            let start = layout.placed(section, symbol.address())?;
+            Some((start, symbol.elf_symbol().st_size(endian), name))
         })
         .take(MOST_FUNCTIONS)
-        .collect();
+        .map(|(start, size, name)| {
+            room = room
+                .checked_sub(name.len())
+                .ok_or(ElfError::Repeated("names"))?;
+            let name = name.to_owned();
+            Ok(Function { start, size, name })
+        })
+        .collect::<Result<_, ElfError>>()?;
     found.sort_by(|a, b| a.start.cmp(&b.start).then_with(|| b.size.cmp(&a.size)));
     found.dedup_by_key(|function| function.start);
-    found
+    Ok(found)
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
@@ -270,6 +286,30 @@ mod tests {
             assert!(error.contains(words), "{error} for {words}");
         }
         assert_eq!(read(&head(2, 183)), Err(ElfError::NoCode));
+    }
+
+    /// A short file may state as much code as it likes by naming the same bytes
+    /// again and again.
+    #[test]
+    fn sections_that_share_their_bytes_are_refused() {
+        let mut bytes = head(2, 62);
+        let (sections, code) = (200usize, 1usize << 16);
+        bytes[40..48].copy_from_slice(&64u64.to_le_bytes());
+        bytes[58..60].copy_from_slice(&64u16.to_le_bytes());
+        bytes[60..62].copy_from_slice(&u16::try_from(sections).unwrap().to_le_bytes());
+        let at = (64 + 64 * sections) as u64;
+        for index in 0..sections {
+            let mut section = [0u8; 64];
+            if index > 0 {
+                section[4..8].copy_from_slice(&1u32.to_le_bytes());
+                section[8..16].copy_from_slice(&6u64.to_le_bytes());
+                section[24..32].copy_from_slice(&at.to_le_bytes());
+                section[32..40].copy_from_slice(&(code as u64).to_le_bytes());
+            }
+            bytes.extend(section);
+        }
+        bytes.resize(bytes.len() + code, 0x90);
+        assert_eq!(read(&bytes), Err(ElfError::Repeated("code")));
     }
 
     proptest! {

@@ -177,6 +177,15 @@ fn bad_input_is_one_line() {
         "nowhere: No such file",
     );
     refused(&in_folder(folder.path(), &["/dev/null"]), "no regular file");
+    // All of it in memory would be 3 GB of nothing.
+    let folder_of_sparse = folder_with("sparse", &whole);
+    let holes = std::fs::OpenOptions::new()
+        .write(true)
+        .open(folder_of_sparse.path().join("sparse"))
+        .unwrap();
+    holes.set_len(3 << 30).unwrap();
+    let told = "sparse: a sparse file: 3072 MB, of which 0 are written";
+    refused(&in_folder(folder_of_sparse.path(), &["sparse"]), told);
     let unknown = in_folder(folder.path(), &["--cpu", "skylake-sq", "waits"]);
     refused(&unknown, "did you mean skylake-sp?");
     refused(&in_folder(folder.path(), &[]), "BINARY");

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -30,6 +31,10 @@ const USUAL: [&str; 5] = [
 ];
 /// Bytes of the largest file that is read.
 const LARGEST: u64 = 4 << 30;
+/// Files above so many bytes are refused where so many times as much is stated as
+/// is written: holes take no room on a disk, but all of it in memory.
+const SPARSE_FROM: u64 = 64 << 20;
+const SPARSE_TIMES: u64 = 16;
 /// How PAUSE is measured with `--here`.
 const BATCHES: usize = 200;
 const BATCHES_LIMIT: Duration = Duration::from_millis(500);
@@ -120,6 +125,15 @@ fn here(machine: &mut dyn Machine) -> anyhow::Result<ScanChip> {
 
 fn read(path: &Path) -> anyhow::Result<Binary> {
     let mut file = open(path)?;
+    let found = file.metadata()?;
+    let written = found.blocks().saturating_mul(512);
+    if found.len() > SPARSE_FROM && found.len() / SPARSE_TIMES > written {
+        bail!(
+            "a sparse file: {} MB, of which {} are written; no linker makes such",
+            found.len() >> 20,
+            written >> 20
+        );
+    }
     let mut bytes = Vec::new();
     file.by_ref().take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST {
