@@ -15,6 +15,7 @@ mod fleet;
 mod generate;
 mod history;
 mod host;
+mod input;
 mod kernel;
 mod maps;
 mod password;

@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 
 use super::Exit;
 use super::args::{Global, RecipesArgs};
+use super::input::read_text;
 use super::terminal::Terminal;
 use crate::machine::linux::find_program;
 use crate::record::{RecipeEntry, RecipeList, RecipeMissing, RecipeParameter};
@@ -147,21 +148,7 @@ fn text_of(name: &str) -> anyhow::Result<String> {
             "no recipe is called '{name}'{hint} (pinwise recipes lists them; a file is ./FILE.toml)"
         );
     }
-    read(Path::new(name)).with_context(|| format!("the recipe {name}"))
-}
-
-/// Only a file that ends, and soon.
-#[expect(clippy::disallowed_methods, reason = "cli reads what the user names")]
-fn read(path: &Path) -> anyhow::Result<String> {
-    let metadata = std::fs::metadata(path)?;
-    if !metadata.is_file() {
-        bail!("it is no file");
-    }
-    if metadata.len() > LARGEST {
-        bail!("it is larger than a recipe can be");
-    }
-    let bytes = std::fs::read(path)?;
-    String::from_utf8(bytes).context("it is not UTF-8")
+    read_text(Path::new(name), LARGEST).with_context(|| format!("the recipe {name}"))
 }
 
 fn parse(name: &str, text: &str) -> anyhow::Result<Recipe> {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 use super::args::{Global, RulesAction, RulesArgs, RulesCheckArgs, RulesRunArgs};
+use super::input::read_text;
 use super::terminal::Terminal;
 use super::{Exit, own_program, restore};
 use crate::machine::linux::{
@@ -31,12 +32,12 @@ pub(super) fn rules(
     }
 }
 
+/// Bytes of the largest file of rules.
+const LARGEST: u64 = 1 << 20;
+
 /// Reads the rules; a mistake is told as `FILE:LINE:COLUMN: what`.
 fn load(file: &Path) -> anyhow::Result<Plan> {
-    #[expect(clippy::disallowed_methods, reason = "a file that the user names")]
-    let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| anyhow::anyhow!("{}: the rules are not UTF-8", file.display()))?;
+    let text = read_text(file, LARGEST).with_context(|| file.display().to_string())?;
     let (topology, _) = linux::discover()?;
     Plan::read(&text, &topology, user_id)
         .map_err(|error| anyhow::anyhow!("{}:{error}", file.display()))

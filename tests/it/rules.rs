@@ -460,6 +460,13 @@ fn bad_rules_are_refused_with_line_and_column() {
             .contains("/nowhere/rules.toml: No such file")
     );
     assert_eq!(output.status.code(), Some(2));
+    // Neither a pipe nor zeros without end are waited for.
+    let output = run(&["rules", "check", "/dev/zero"]);
+    let told = "/dev/zero: it is no regular file";
+    assert!(texts(&output).1.contains(told), "{output:?}");
+    std::fs::write(&file, vec![b'#'; (1 << 20) + 1]).unwrap();
+    let told = "it is larger than 1024 KiB";
+    assert!(texts(&run(&["rules", "check", &shown])).1.contains(told));
     std::fs::write(&file, [0xff, 0xfe]).unwrap();
     assert!(
         texts(&run(&["rules", "check", &shown]))

@@ -104,7 +104,10 @@ fn what_is_wrong_is_told_in_one_line() {
             "recipes ./binary.toml",
             "the recipe ./binary.toml: it is not UTF-8: invalid utf-8 sequence of 1 bytes from index 0",
         ),
-        ("recipes ./tmp/.", "the recipe ./tmp/.: it is no file"),
+        (
+            "recipes ./tmp/.",
+            "the recipe ./tmp/.: it is no regular file",
+        ),
         (
             "compare --recipe ./typo.toml",
             "./typo.toml:7: unknown field `verfy`, expected one of",
