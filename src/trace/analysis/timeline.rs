@@ -73,9 +73,7 @@ impl Drawing {
             start_ns.saturating_sub(from_ns),
             end_ns.saturating_sub(from_ns),
         );
-        while end > self.span_ns * SPANS as u64 {
-            self.coarsen();
-        }
+        self.make_room(end);
         let index = cpu as usize;
         if index >= self.cpus.len() {
             self.cpus.resize_with(index + 1, Default::default);
@@ -83,7 +81,7 @@ impl Drawing {
         let spans = &mut self.cpus[index][usize::from(!is_own)];
         while at < end {
             let span = at / self.span_ns;
-            let stop = end.min((span + 1) * self.span_ns);
+            let stop = end.min((span + 1).saturating_mul(self.span_ns));
             let span = usize::try_from(span).unwrap_or(SPANS - 1);
             if span >= spans.len() {
                 spans.resize(span + 1, 0);
@@ -93,19 +91,27 @@ impl Drawing {
         }
     }
 
+    /// Makes spans so long that they reach to this moment.
+    fn make_room(&mut self, end_ns: u64) {
+        while end_ns > self.span_ns.saturating_mul(SPANS as u64) {
+            self.coarsen();
+        }
+    }
+
     /// Two spans become one.
     fn coarsen(&mut self) {
-        self.span_ns *= 2;
+        self.span_ns = self.span_ns.saturating_mul(2);
         for spans in self.cpus.iter_mut().flatten() {
             *spans = spans.chunks(2).map(|pair| pair.iter().sum()).collect();
         }
     }
 
-    pub(super) fn finish(self, to_ns: u64) -> Timeline {
+    pub(super) fn finish(mut self, to_ns: u64) -> Timeline {
+        let elapsed_ns = to_ns.saturating_sub(self.from_ns.unwrap_or(to_ns));
+        self.make_room(elapsed_ns);
         let (mut waits, count, ns) = self.waits.finish();
         waits.sort_by_key(|wait| (wait.start_ns, wait.thread));
         let packed = self.packing.filter(|_| self.slices.is_none());
-        let elapsed_ns = to_ns.saturating_sub(self.from_ns.unwrap_or(to_ns));
         let many = usize::try_from(elapsed_ns.div_ceil(self.span_ns)).unwrap_or(SPANS);
         let is_used = |spans: &[Vec<u64>; 2]| spans.iter().any(|s| !s.is_empty());
         let padded = |mut spans: Vec<u64>| {
@@ -250,6 +256,25 @@ mod tests {
             6_400_000,
             &[(0, 1_000), (312, 7)],
         );
+    }
+
+    /// A file may state any times, and an idle program ends long after its last
+    /// event.
+    #[test]
+    fn quiet_time_at_the_end_takes_no_memory() {
+        for to_ns in [60_000_000_000, u64::MAX] {
+            let mut drawing = Drawing::new();
+            drawing.begin(0);
+            drawing.busy(1, true, 0, 1_000);
+            let timeline = drawing.finish(to_ns);
+            assert_eq!(timeline.spans[0].own_ns[0], 1_000);
+            assert!(timeline.spans[0].own_ns.len() <= SPANS);
+            assert!(timeline.span_ns.saturating_mul(SPANS as u64) >= to_ns);
+        }
+        let mut drawing = Drawing::new();
+        drawing.begin(0);
+        drawing.busy(0, true, 0, u64::MAX);
+        assert!(drawing.finish(u64::MAX).spans[0].own_ns.len() <= SPANS);
     }
 
     #[test]
