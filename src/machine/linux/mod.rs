@@ -25,6 +25,7 @@ mod ring;
 mod run;
 mod sample;
 mod scratch;
+mod signals;
 mod spawn;
 mod start;
 mod supervise;
@@ -36,7 +37,7 @@ mod usage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::time::{Duration, SystemTime};
 
 pub use accounts::{effective_user, group_id};
@@ -69,6 +70,7 @@ use bind::{Binder, refusal};
 use counters::Counters;
 use guardian::{Guardian, MARK};
 use output::Streams;
+use signals::Signals;
 use spawn::{Child, ChildPlan, Spawner};
 use start::{c_strings, locate, policy_mode, start_error};
 use supervise::Alone;
@@ -93,8 +95,7 @@ pub struct LinuxMachine {
     warnings: Vec<Warning>,
     spawner: Spawner,
     guardian: Guardian,
-    signals: OwnedFd,
-    signals_before: libc::sigset_t,
+    signals: Signals,
     environment: BTreeMap<String, CString>,
     search_path: String,
     programs: BTreeMap<String, CString>,
@@ -142,8 +143,7 @@ impl LinuxMachine {
         let guardian = Guardian::start(&mark).map_err(system("starting the guardian process"))?;
         sys::become_subreaper().map_err(system("becoming the parent of orphans"))?;
         let taken = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
-        let (signals, signals_before) =
-            sys::signal_descriptor(&taken).map_err(system("taking signals"))?;
+        let signals = Signals::take(&taken).map_err(system("taking signals"))?;
         let counters = Counters::open(insist_on_cycles);
         let throttle = topology
             .quota
@@ -155,7 +155,6 @@ impl LinuxMachine {
             spawner: Spawner::new().map_err(system("allocating a stack"))?,
             guardian,
             signals,
-            signals_before,
             environment: inherited_environment(),
             search_path: search_path(),
             programs: BTreeMap::new(),
@@ -235,22 +234,23 @@ impl LinuxMachine {
             descriptors,
             cpus: place.0,
             memory: place.1.map(|memory| policy_mode(memory, &nodes)),
-            signals: &self.signals_before,
+            signals: self.signals.before(),
             slot: self.guardian.slot(),
             is_traced: bound.is_some(),
         };
+        let held = Signals::hold();
         let started = sys::monotonic();
-        let child = self
-            .spawner
-            .spawn(&plan)
-            .map_err(|(step, error)| start_error(step, &error, command, place.0, place.1))?;
+        let child = self.spawner.spawn(&plan);
+        drop(held);
+        let child =
+            child.map_err(|(step, error)| start_error(step, &error, command, place.0, place.1))?;
         self.binder = bound.map(|binding| Binder::new(binding, child.pid, started, Orphans::Die));
         Ok((child, started))
     }
 
     fn take_pending_interrupt(&self) -> bool {
         let mut is_interrupted = false;
-        while let Some(signal) = sys::next_signal(&self.signals) {
+        while let Some(signal) = self.signals.next() {
             is_interrupted |= signal != libc::SIGCHLD;
         }
         is_interrupted
@@ -393,7 +393,6 @@ impl Drop for LinuxMachine {
         if !self.helpers.is_empty() {
             guardian::end_marked(&format!("{MARK}={}", self.mark));
         }
-        sys::restore_signal_mask(&self.signals_before);
     }
 }
 

@@ -19,6 +19,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::bind::ptrace::{self, Orphans};
+use super::signals;
 use super::sys::{self, MASK_WORDS};
 use crate::topology::CpuSet;
 
@@ -248,6 +249,7 @@ fn prepare_and_execute(shared: &mut Shared) -> Step {
         (*shared.slot).store(libc::getpid(), Ordering::SeqCst);
         // Rust programs ignore SIGPIPE; the command must not inherit that.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        signals::stop_listening();
         for (target, &from) in (0..).zip(&shared.descriptors) {
             let copied = if from == target {
                 libc::fcntl(from, libc::F_SETFD, 0)

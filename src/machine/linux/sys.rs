@@ -205,50 +205,6 @@ pub(super) fn pipe(flags: libc::c_int) -> io::Result<(OwnedFd, OwnedFd)> {
     }
 }
 
-/// Blocks signals of the calling thread and opens a descriptor that tells
-/// them; also returns the mask from before.
-pub(super) fn signal_descriptor(signals: &[libc::c_int]) -> io::Result<(OwnedFd, libc::sigset_t)> {
-    let mut wanted = MaybeUninit::<libc::sigset_t>::zeroed();
-    let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: sigemptyset initialises the set before it is used; all pointers
-    // are valid; the new descriptor is ours alone.
-    unsafe {
-        libc::sigemptyset(wanted.as_mut_ptr());
-        for &signal in signals {
-            libc::sigaddset(wanted.as_mut_ptr(), signal);
-        }
-        check(libc::sigprocmask(
-            libc::SIG_BLOCK,
-            wanted.as_ptr(),
-            before.as_mut_ptr(),
-        ))?;
-        let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
-        let fd = check(libc::signalfd(-1, wanted.as_ptr(), flags))?;
-        Ok((OwnedFd::from_raw_fd(fd), before.assume_init()))
-    }
-}
-
-/// Sets the calling thread's signal mask.
-pub(super) fn restore_signal_mask(mask: &libc::sigset_t) {
-    // SAFETY: the pointer is valid; a null old mask is allowed.
-    unsafe {
-        libc::sigprocmask(libc::SIG_SETMASK, mask, std::ptr::null_mut());
-    }
-}
-
-/// The next pending signal of a signal descriptor.
-pub(super) fn next_signal(descriptor: &OwnedFd) -> Option<libc::c_int> {
-    let mut info = MaybeUninit::<libc::signalfd_siginfo>::zeroed();
-    let size = size_of::<libc::signalfd_siginfo>();
-    // SAFETY: the buffer has the size given; the structure is plain integers.
-    let (read, info) = unsafe {
-        let read = libc::read(descriptor.as_raw_fd(), info.as_mut_ptr().cast(), size);
-        (read, info.assume_init())
-    };
-    (usize::try_from(read).ok() == Some(size))
-        .then(|| libc::c_int::try_from(info.ssi_signo).unwrap_or(0))
-}
-
 /// Waits until one of the descriptors can be read, at most `timeout`; says
 /// which.
 pub(super) fn poll<const N: usize>(

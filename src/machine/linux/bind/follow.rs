@@ -14,6 +14,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
+use super::super::signals::Signals;
 use super::super::spawn;
 use super::super::start::{c_strings, locate, place_self, start_error};
 use super::super::{search_path, sys, whole_environment};
@@ -180,7 +181,7 @@ fn stand_aside(answer: &OwnedFd) {
 
 fn bind_to_the_end(mut binder: Binder, command: libc::pid_t, told: impl FnOnce(&Coverage)) {
     let mut told = Some(told);
-    let signals = sys::signal_descriptor(&[libc::SIGCHLD]).ok();
+    let signals = Signals::take(&[libc::SIGCHLD]).ok();
     loop {
         // Without a moment to wait for, waiting for threads is all there is.
         let sleeps = binder.wake() == Duration::MAX || signals.is_none();
@@ -195,10 +196,10 @@ fn bind_to_the_end(mut binder: Binder, command: libc::pid_t, told: impl FnOnce(&
                 binder.bury(pid);
             }
             Ok(Next::Nothing) => {
-                if let Some((signals, _)) = &signals {
+                if let Some(signals) = &signals {
                     let left = binder.wake().saturating_sub(sys::monotonic());
                     sys::poll([signals.as_raw_fd()], Some(left));
-                    while sys::next_signal(signals).is_some() {}
+                    while signals.next().is_some() {}
                 }
             }
         }

@@ -7,9 +7,10 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
+use super::super::signals::Signals;
 use super::super::sys;
 use super::connector::Connector;
 use super::numbers;
@@ -28,8 +29,7 @@ const LOOKS: u8 = 3;
 #[derive(Debug)]
 pub struct ProcessWatch {
     source: Source,
-    signals: OwnedFd,
-    signals_before: libc::sigset_t,
+    signals: Signals,
     /// When something was told last.
     told: Duration,
     /// When all processes are looked at next.
@@ -74,12 +74,10 @@ impl ProcessWatch {
                 Err(error) => (polling(), Some(reason(&error))),
             },
         };
-        let (signals, signals_before) =
-            sys::signal_descriptor(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP])?;
+        let signals = Signals::take(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP])?;
         let watch = Self {
             source,
             signals,
-            signals_before,
             told: Duration::ZERO,
             round: now + ROUND,
         };
@@ -87,7 +85,7 @@ impl ProcessWatch {
     }
 
     fn take_signals(&self, heard: &mut Heard) {
-        while let Some(signal) = sys::next_signal(&self.signals) {
+        while let Some(signal) = self.signals.next() {
             if signal == libc::SIGHUP {
                 heard.reload = true;
             } else {
@@ -187,12 +185,6 @@ impl Watch for ProcessWatch {
             Source::Connector(connector) => connector.filter(are_wanted),
             Source::Polling(_) => Ok(()),
         }
-    }
-}
-
-impl Drop for ProcessWatch {
-    fn drop(&mut self) {
-        sys::restore_signal_mask(&self.signals_before);
     }
 }
 

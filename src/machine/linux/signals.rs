@@ -1,0 +1,239 @@
+//! Signals taken by descriptor: the first that asks pinwise to end is waited
+//! for like any other event, and ends it properly.
+//!
+//! A second one ends it wherever it is, as the system does with programs that
+//! take no signals: a file system that does not answer must not hold up whoever
+//! wants out. What pinwise leaves then is ended and undone by its guardians.
+
+#![expect(
+    unsafe_code,
+    reason = "signal handlers and descriptors have no safe form"
+)]
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use super::sys::check;
+
+/// Those that ask pinwise to end, where they are not ignored.
+const ENDING: [libc::c_int; 2] = [libc::SIGINT, libc::SIGTERM];
+/// Two that come together are one: a terminal and a shell, or `timeout`, send
+/// the same to a process and to its group.
+const TOGETHER_NS: i64 = 200_000_000;
+
+/// When the first of them came, ns; 0: not yet.
+static ASKED: AtomicI64 = AtomicI64::new(0);
+
+/// Signals that are taken by descriptor as long as it is there.
+#[derive(Debug)]
+pub(super) struct Signals {
+    descriptor: OwnedFd,
+    before: libc::sigset_t,
+    /// What was done on a signal before.
+    replaced: Vec<(libc::c_int, libc::sigaction)>,
+}
+
+impl Signals {
+    /// Takes these signals of the calling thread and of threads that it starts.
+    ///
+    /// # Errors
+    /// Where the system has no descriptor for it.
+    pub(super) fn take(wanted: &[libc::c_int]) -> io::Result<Self> {
+        let mut taken = MaybeUninit::<libc::sigset_t>::zeroed();
+        let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+        // SAFETY: sigemptyset initialises the set before it is used; all
+        // pointers are valid; the new descriptor is ours alone.
+        let (descriptor, before) = unsafe {
+            libc::sigemptyset(taken.as_mut_ptr());
+            for &signal in wanted.iter().chain(&[asked()]) {
+                libc::sigaddset(taken.as_mut_ptr(), signal);
+            }
+            check(libc::sigprocmask(
+                libc::SIG_BLOCK,
+                taken.as_ptr(),
+                before.as_mut_ptr(),
+            ))?;
+            let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+            let descriptor = check(libc::signalfd(-1, taken.as_ptr(), flags))?;
+            (OwnedFd::from_raw_fd(descriptor), before.assume_init())
+        };
+        let replaced = ENDING
+            .into_iter()
+            .filter(|signal| wanted.contains(signal))
+            .filter_map(|signal| Some((signal, listen(signal)?)))
+            .collect();
+        Ok(Self {
+            descriptor,
+            before,
+            replaced,
+        })
+    }
+
+    /// The mask from before, for commands.
+    pub(super) const fn before(&self) -> &libc::sigset_t {
+        &self.before
+    }
+
+    /// Keeps the handler from being called until what is returned is dropped,
+    /// on the same thread.
+    pub(super) fn hold() -> Held {
+        let mut ending = MaybeUninit::<libc::sigset_t>::zeroed();
+        let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+        // SAFETY: sigemptyset initialises the set before it is used; all
+        // pointers are valid.
+        unsafe {
+            libc::sigemptyset(ending.as_mut_ptr());
+            for signal in ENDING {
+                libc::sigaddset(ending.as_mut_ptr(), signal);
+            }
+            libc::sigprocmask(libc::SIG_BLOCK, ending.as_ptr(), before.as_mut_ptr());
+            Held(before.assume_init())
+        }
+    }
+
+    /// The next pending signal.
+    pub(super) fn next(&self) -> Option<libc::c_int> {
+        let mut info = MaybeUninit::<libc::signalfd_siginfo>::zeroed();
+        let size = size_of::<libc::signalfd_siginfo>();
+        // SAFETY: the buffer has the size given; the structure is plain
+        // integers.
+        let (read, info) = unsafe {
+            let read = libc::read(self.as_raw_fd(), info.as_mut_ptr().cast(), size);
+            (read, info.assume_init())
+        };
+        let signal = libc::c_int::try_from(info.ssi_signo).unwrap_or(0);
+        // The handler says which one it was called for.
+        let signal = if signal == asked() {
+            info.ssi_int
+        } else {
+            signal
+        };
+        (usize::try_from(read).ok() == Some(size)).then_some(signal)
+    }
+}
+
+impl AsRawFd for Signals {
+    fn as_raw_fd(&self) -> RawFd {
+        self.descriptor.as_raw_fd()
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        let late: Vec<libc::c_int> = std::iter::from_fn(|| self.next()).collect();
+        ASKED.store(0, Ordering::SeqCst);
+        // SAFETY: the pointers are valid; null old values are allowed.
+        unsafe {
+            for (signal, action) in &self.replaced {
+                libc::sigaction(*signal, action, std::ptr::null_mut());
+            }
+            libc::sigprocmask(
+                libc::SIG_SETMASK,
+                &raw const self.before,
+                std::ptr::null_mut(),
+            );
+            // Nobody has taken them: they are for whoever is next.
+            for signal in late {
+                libc::raise(signal);
+            }
+        }
+    }
+}
+
+/// Signals that wait.
+pub(super) struct Held(libc::sigset_t);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // SAFETY: the pointer is valid; a null old mask is allowed.
+        unsafe {
+            libc::sigprocmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut());
+        }
+    }
+}
+
+/// In a child that shares memory with pinwise, before it may get signals: its
+/// own are none of pinwise's.
+pub(super) fn stop_listening() {
+    for signal in ENDING {
+        let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: the pointers are valid; zeros are a valid action.
+        unsafe {
+            libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
+            if action.assume_init().sa_sigaction != libc::SIG_IGN {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+        }
+    }
+}
+
+/// The signal by which the handler tells the descriptor.
+fn asked() -> libc::c_int {
+    libc::SIGRTMAX()
+}
+
+/// Has a signal handled; what was done on it before. `None` where it is ignored:
+/// it stays so for commands, and is taken as long as it is blocked.
+fn listen(signal: libc::c_int) -> Option<libc::sigaction> {
+    let mut before = MaybeUninit::<libc::sigaction>::zeroed();
+    let mut only = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: all pointers are valid, zeros are a valid action without flags,
+    // and the handler calls only what signal handlers may.
+    unsafe {
+        check(libc::sigaction(
+            signal,
+            std::ptr::null(),
+            before.as_mut_ptr(),
+        ))
+        .ok()?;
+        let before = before.assume_init();
+        if before.sa_sigaction == libc::SIG_IGN {
+            return None;
+        }
+        let mut action: libc::sigaction = MaybeUninit::zeroed().assume_init();
+        action.sa_sigaction = on_ending as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        action.sa_flags = libc::SA_RESTART;
+        check(libc::sigaction(
+            signal,
+            &raw const action,
+            std::ptr::null_mut(),
+        ))
+        .ok()?;
+        libc::sigemptyset(only.as_mut_ptr());
+        libc::sigaddset(only.as_mut_ptr(), signal);
+        libc::sigprocmask(libc::SIG_UNBLOCK, only.as_ptr(), std::ptr::null_mut());
+        Some(before)
+    }
+}
+
+/// The first is handed to the descriptor; a later one ends the process.
+extern "C" fn on_ending(signal: libc::c_int) {
+    // SAFETY: these functions may be called in a signal handler, and errno is
+    // left as it was.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        let mut now = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now);
+        let now = now.tv_sec * 1_000_000_000 + now.tv_nsec;
+        match ASKED.compare_exchange(0, now, Ordering::SeqCst, Ordering::SeqCst) {
+            Err(first) if now - first > TOGETHER_NS => {
+                libc::signal(signal, libc::SIG_DFL);
+                libc::raise(signal);
+            }
+            Err(_) => {}
+            Ok(_) => {
+                let which = libc::sigval {
+                    sival_ptr: std::ptr::without_provenance_mut(signal.unsigned_abs() as usize),
+                };
+                libc::sigqueue(libc::getpid(), asked(), which);
+            }
+        }
+        *errno = before;
+    }
+}
