@@ -57,4 +57,5 @@ mod top;
 mod trace_files;
 mod trace_kernels;
 mod trace_vm;
+mod untrusted;
 mod wiring;

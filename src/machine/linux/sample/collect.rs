@@ -1,8 +1,9 @@
 //! Records to [`Samples`]: who was seen where, how often.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::event::{Kind, period_ns};
+use super::files::is_file;
 use super::maps::{self, Mapping, Maps};
 use super::pages::Pages;
 use super::records::{Chain, Record, Registers};
@@ -66,6 +67,8 @@ pub(super) struct Collector {
     /// Offset of a frame's address in its file.
     pub(super) file_offsets: Vec<Option<u64>>,
     pub(super) pages: Pages,
+    /// Processes that run code which is from no file.
+    makers: BTreeSet<i32>,
 }
 
 impl Collector {
@@ -88,7 +91,13 @@ impl Collector {
             family_of: BTreeMap::new(),
             file_offsets: Vec::new(),
             pages: Pages::default(),
+            makers: BTreeSet::new(),
         }
+    }
+
+    /// Processes that were seen in code which is from no file.
+    pub(super) const fn makers(&self) -> &BTreeSet<i32> {
+        &self.makers
     }
 
     /// The events that were opened for this thread have this number.
@@ -293,6 +302,9 @@ impl Collector {
         let mapping = process.and_then(|process| process.maps.find(address));
         let Some(mapping) = mapping else { return };
         let path = &self.modules[mapping.module].path;
+        if !is_file(path) {
+            self.makers.insert(pid);
+        }
         self.pages.want(pid, address, mapping, path);
     }
 

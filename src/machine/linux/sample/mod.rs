@@ -8,6 +8,8 @@
 
 mod collect;
 mod event;
+mod files;
+mod made;
 mod maps;
 mod pages;
 mod polling;
@@ -26,6 +28,7 @@ use crate::profile::{Event, Samples};
 use crate::trace::Refusal;
 use collect::Collector;
 use event::Kind;
+use made::NameFiles;
 use polling::Times;
 use source::{Failure, Source};
 
@@ -117,6 +120,7 @@ struct Session {
     /// `None` where only CPU time can be had.
     source: Option<Source>,
     collector: Collector,
+    name_files: NameFiles,
     times: Times,
     notes: Vec<String>,
     started: Duration,
@@ -136,6 +140,7 @@ impl Session {
         let mut session = Self {
             source,
             collector,
+            name_files: NameFiles::default(),
             times,
             notes,
             started,
@@ -149,6 +154,7 @@ impl Session {
         if let Some(source) = &mut self.source {
             source.drain(&mut self.collector);
             self.collector.pages.read_memory();
+            self.name_files.open_of(self.collector.makers());
         }
         if now >= self.next {
             self.times.look();
@@ -167,6 +173,7 @@ impl Session {
         self.source = None;
         let collected = Collected {
             collector: self.collector,
+            name_files: self.name_files,
             times: self.times,
             notes: self.notes,
         };
@@ -206,6 +213,7 @@ impl Attendant for Session {
 /// What was collected, without names.
 struct Collected {
     collector: Collector,
+    name_files: NameFiles,
     times: Times,
     notes: Vec<String>,
 }
@@ -220,7 +228,8 @@ impl Collected {
             thread.cpu_s = self.times.of(thread.tid);
         }
         samples.code = pages.finish();
-        symbols::name(&mut samples, &offsets);
+        let unread = symbols::name(&mut samples, &offsets, &self.name_files);
+        self.notes.extend(unread);
         if samples.lost > 0 {
             self.notes.push(format!(
                 "{} records found no room in the buffers: shares are of those that did.",

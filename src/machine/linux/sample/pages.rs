@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 
 use super::super::sys;
+use super::files::program_of;
 use super::maps::Mapping;
 use crate::code::{Arch, Code};
 
@@ -70,7 +70,7 @@ impl Pages {
     /// Reads the rest from files, and joins pages.
     pub(super) fn finish(mut self) -> Vec<(i32, Code)> {
         for ((pid, page), origin) in std::mem::take(&mut self.wanted) {
-            if let Some(bytes) = read_file_page(&origin) {
+            if let Some(bytes) = read_file_page(pid, &origin) {
                 self.read.insert((pid, page), bytes);
             }
         }
@@ -88,22 +88,10 @@ impl Pages {
     }
 }
 
-fn read_file_page(origin: &Origin) -> Option<Vec<u8>> {
-    let file = open(Path::new(&origin.path))?;
+fn read_file_page(pid: i32, origin: &Origin) -> Option<Vec<u8>> {
+    let file = program_of(pid, &origin.path)?;
     let mut bytes = vec![0; usize::try_from(PAGE).ok()?];
     let length = file.read_at(&mut bytes, origin.offset).ok()?;
     bytes.truncate(length);
     Some(bytes)
-}
-
-/// A regular file of a program; none for what is in brackets.
-pub(super) fn open(path: &Path) -> Option<std::fs::File> {
-    if !path.is_absolute() || !path.metadata().ok()?.is_file() {
-        return None;
-    }
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the Edge reads the files that programs are mapped from"
-    )]
-    std::fs::File::open(path).ok()
 }

@@ -1,24 +1,38 @@
 //! Names of addresses, from the files that they came from, the kernel's list,
 //! and what a runtime says of the code that it made.
+//!
+//! Files are named by the programs that are looked at: each is opened once, and
+//! what was opened is what is read.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::os::fd::AsRawFd;
 
 use blazesym::symbolize::source::{Elf, Kernel, Process, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use blazesym::{MaybeDefault, Pid};
-use object::{Object, ObjectSegment, ReadCache};
+use object::{Object, ObjectSection, ObjectSegment, ReadCache};
 
 use super::super::sys;
-use super::pages::open;
+use super::files::{is_file, program_of, sheltered_path};
+use super::made::NameFiles;
 use crate::code::demangled;
 use crate::profile::{Samples, Symbol};
 
 /// What stands for a path where the kernel brought the code.
 const VDSO: &str = "[vdso]";
 
-/// Names frames; `offsets` are those of frames in their files.
-pub(super) fn name(samples: &mut Samples, offsets: &[Option<u64>]) {
+/// Sections that name a file with debug information beside the program.
+const LINKS: [&str; 3] = [".gnu_debuglink", ".gnu_debugaltlink", ".debug_sup"];
+
+/// Names frames; `offsets` are those of frames in their files. Returns what
+/// could not be read, and why.
+pub(super) fn name(
+    samples: &mut Samples,
+    offsets: &[Option<u64>],
+    name_files: &NameFiles,
+) -> Vec<String> {
+    let mut notes = name_files.refusals();
     // Names that were not mangled must stay as they are: `a` is no `signed char`.
     let symbolizer = Symbolizer::builder().enable_demangling(false).build();
     let exact = executed(samples);
@@ -42,7 +56,15 @@ pub(super) fn name(samples: &mut Samples, offsets: &[Option<u64>]) {
                 address.saturating_sub(back(frame))
             })
             .collect();
-        let names = group.names(&symbolizer, samples, &addresses);
+        let file = match group {
+            Group::File(module, pid) => program_of(pid, &samples.modules[module].path),
+            _ => None,
+        };
+        let names = match (group, &file) {
+            (Group::Made(pid), _) => name_files.names(pid, &addresses, &mut notes),
+            (Group::File(..), None) => continue,
+            _ => group.names(&symbolizer, file.as_ref(), &addresses),
+        };
         for (&frame, name) in frames.iter().zip(names) {
             let back = back(frame);
             samples.frames[frame].symbol = name.map(|symbol| Symbol {
@@ -50,10 +72,11 @@ pub(super) fn name(samples: &mut Samples, offsets: &[Option<u64>]) {
                 ..symbol
             });
         }
-        if let Group::File(module, pid) = group {
-            place(samples, &frames, offsets, module, pid);
+        if let Some(file) = file {
+            place(samples, &frames, offsets, file);
         }
     }
+    notes
 }
 
 /// Frames that were executed just then; all others are return addresses, and
@@ -91,9 +114,7 @@ impl Group {
         if samples.modules[module].path == VDSO && offset.is_some() {
             return Some(Self::Vdso);
         }
-        let is_file = samples.modules[module].path.starts_with('/')
-            && !samples.modules[module].path.starts_with("//");
-        if is_file && offset.is_some() {
+        if is_file(&samples.modules[module].path) && offset.is_some() {
             return Some(Self::File(module, frame.pid));
         }
         Some(Self::Made(frame.pid))
@@ -103,7 +124,7 @@ impl Group {
     fn names(
         self,
         symbolizer: &Symbolizer,
-        samples: &Samples,
+        file: Option<&File>,
         addresses: &[u64],
     ) -> Vec<Option<Symbol>> {
         let (source, input) = match self {
@@ -115,23 +136,16 @@ impl Group {
                 };
                 (Source::from(kernel), Input::AbsAddr(addresses))
             }
-            Self::File(module, pid) => {
-                let path = seen_by(pid, &samples.modules[module].path);
-                (Source::from(Elf::new(path)), Input::FileOffset(addresses))
-            }
             Self::Vdso => {
                 let mut process = Process::new(Pid::Slf);
                 process.map_files = false;
                 (Source::from(process), Input::AbsAddr(addresses))
             }
-            Self::Made(pid) => {
-                let Ok(number) = u32::try_from(pid) else {
+            Self::File(..) | Self::Made(_) => {
+                let Some(source) = file.and_then(elf) else {
                     return vec![None; addresses.len()];
                 };
-                let mut process = Process::new(Pid::from(number));
-                process.debug_syms = false;
-                process.map_files = false;
-                (Source::from(process), Input::AbsAddr(addresses))
+                (source, Input::FileOffset(addresses))
             }
         };
         match symbolizer.symbolize(&source, input) {
@@ -159,16 +173,32 @@ fn symbol(found: Symbolized<'_>) -> Option<Symbol> {
     })
 }
 
+/// An open file for the symbolizer, by a path that leads to nothing else. What
+/// a program says of files beside it is believed of programs only that nobody
+/// else could have written or surrounded: such a file may be a pipe.
+fn elf(file: &File) -> Option<Source<'static>> {
+    let has_links = has_links(file)?;
+    let elf = match sheltered_path(file) {
+        Some(path) => Elf::new(path),
+        None => {
+            let mut elf = Elf::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
+            elf.debug_syms = !has_links;
+            elf
+        }
+    };
+    Some(Source::from(elf))
+}
+
+/// `None` where it is no program.
+fn has_links(file: &File) -> Option<bool> {
+    let cache = ReadCache::new(file);
+    let object = object::File::parse(&cache).ok()?;
+    let mut names = object.sections();
+    Some(names.any(|section| section.name().is_ok_and(|name| LINKS.contains(&name))))
+}
+
 /// Addresses as the file's own tables have them.
-fn place(
-    samples: &mut Samples,
-    frames: &[usize],
-    offsets: &[Option<u64>],
-    module: usize,
-    pid: i32,
-) {
-    let path = seen_by(pid, &samples.modules[module].path);
-    let Some(file) = open(&path) else { return };
+fn place(samples: &mut Samples, frames: &[usize], offsets: &[Option<u64>], file: File) {
     let cache = ReadCache::new(file);
     let Ok(object) = object::File::parse(&cache) else {
         return;
@@ -187,16 +217,5 @@ fn place(
             .find(|(offset, length, _)| at.checked_sub(*offset).is_some_and(|into| into < *length));
         samples.frames[frame].file_address =
             segment.map(|(offset, _, address)| at - offset + address);
-    }
-}
-
-/// A file as a process sees it, which may live in a container; as pinwise does
-/// where the process is gone.
-pub(super) fn seen_by(pid: i32, path: &str) -> PathBuf {
-    let inside = PathBuf::from(format!("/proc/{pid}/root{path}"));
-    if inside.is_file() {
-        inside
-    } else {
-        Path::new(path).to_owned()
     }
 }

@@ -1,0 +1,131 @@
+//! Files that watched programs name: opened without waiting and without
+//! following links, and used only where they are what they are said to be.
+//!
+//! What a program has mapped, and where it says that names of its code are, is
+//! the program's to choose. A pipe there would be waited on for ever, a device
+//! may act on being opened. Nothing is written.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::super::sys;
+
+/// What the kernel adds to the path of a file that was removed.
+const REMOVED: &str = " (deleted)";
+const ROOT: u32 = 0;
+
+/// Does this name of a mapping stand for a file? One that was removed is not
+/// there any more, whatever has its name now.
+pub(super) fn is_file(path: &str) -> bool {
+    path.starts_with('/') && !path.starts_with("//") && !path.ends_with(REMOVED)
+}
+
+/// A file of a program as a process sees it, which may live in a container; as
+/// pinwise does where the process is gone.
+pub(super) fn program_of(pid: i32, path: &str) -> Option<File> {
+    if !is_file(path) {
+        return None;
+    }
+    let inside = format!("/proc/{pid}/root{path}");
+    let file = open_regular(Path::new(&inside));
+    file.or_else(|_| open_regular(Path::new(path))).ok()
+}
+
+/// Opens a regular file; nothing else is opened, not even for a moment.
+///
+/// # Errors
+/// Where it is not there, not permitted, or not a regular file.
+pub(super) fn open_regular(path: &Path) -> io::Result<File> {
+    let found = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC)
+        .open(path)?;
+    if !found.metadata()?.is_file() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is not a regular file",
+        ));
+    }
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open(format!("/proc/self/fd/{}", found.as_raw_fd()))
+}
+
+/// The path of a file that nobody but root and this user may have made, and
+/// where nobody else can put another one in its place or beside it.
+pub(super) fn sheltered_path(file: &File) -> Option<PathBuf> {
+    let path = path_of(file).ok()?;
+    let (here, there) = (file.metadata().ok()?, path.symlink_metadata().ok()?);
+    let is_same = (here.dev(), here.ino()) == (there.dev(), there.ino());
+    let own = sys::effective_user();
+    let is_sheltered = path.ancestors().enumerate().all(|(level, part)| {
+        part.symlink_metadata().is_ok_and(|part| {
+            let is_ours = part.uid() == ROOT || part.uid() == own;
+            // Further up a sticky folder will do: what is in it stays.
+            let is_sticky = level > 1 && part.mode() & libc::S_ISVTX != 0;
+            is_ours && (part.mode() & 0o022 == 0 || is_sticky)
+        })
+    });
+    (is_same && is_sheltered).then_some(path)
+}
+
+fn path_of(file: &File) -> io::Result<PathBuf> {
+    std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn only_regular_files_are_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("file"), "x").unwrap();
+        symlink(at("file"), at("link")).unwrap();
+        let made = std::process::Command::new("mkfifo")
+            .arg(at("pipe"))
+            .status();
+        assert!(made.unwrap().success());
+        assert!(open_regular(&at("file")).is_ok());
+        for name in ["link", "pipe", "missing", "."] {
+            assert!(open_regular(&at(name)).is_err(), "{name}");
+        }
+        assert!(open_regular(Path::new("/dev/null")).is_err());
+    }
+
+    #[test]
+    fn removed_files_are_not_looked_for() {
+        assert!(is_file("/bin/true"));
+        for name in ["/tmp/prog (deleted)", "//anon", "[heap]", "", "anon"] {
+            assert!(!is_file(name), "{name}");
+        }
+        assert!(program_of(0, "/bin/sh (deleted)").is_none());
+    }
+
+    #[test]
+    fn a_program_that_others_may_surround_is_not_sheltered() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "x").unwrap();
+        let check = |of_folder: u32, of_file: u32, expected: bool| {
+            let modes = [(folder.path(), of_folder), (&path, of_file)];
+            for (path, mode) in modes {
+                std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+            }
+            let found = sheltered_path(&open_regular(&path).unwrap());
+            assert_eq!(found.is_some(), expected, "{of_folder:o} {of_file:o}");
+        };
+        check(0o700, 0o600, true);
+        check(0o700, 0o666, false);
+        check(0o1777, 0o600, false);
+        let file = open_regular(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(sheltered_path(&file), None);
+    }
+}

@@ -1,0 +1,238 @@
+//! Programs that name files to whoever looks at them: pipes, huge lists, files
+//! of others. Nothing of it may hold pinwise up.
+
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::{has_program, pinwise, skipped, texts};
+
+/// What would take for ever is waited for so long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Makes code at run time, says `ready`, and executes it for half a second, or
+/// for ever. By its first argument it names that code, hides a pipe where its
+/// names should be, or says that a pipe is its program.
+const PROGRAM: &str = r#"
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+/* mov eax, 1000000; dec eax; jne; ret */
+static const unsigned char code[] = {0xb8,0x40,0x42,0x0f,0,0xff,0xc8,0x75,0xfc,0xc3};
+#else
+/* mov w0, 0x10000; subs w0, w0, 1; b.ne; ret */
+static const unsigned code[] = {0x52a00020,0x71000400,0x54ffffe1,0xd65f03c0};
+#endif
+int main(int argc, char **argv) {
+  char path[4096];
+  void (*made)(void);
+  void *page = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memcpy(page, code, sizeof code);
+  mprotect(page, 4096, PROT_READ | PROT_EXEC);
+  memcpy(&made, &page, sizeof made);
+  snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+  unlink(path);
+  if (!strcmp(argv[1], "pipe")) {
+    mkfifo(path, 0600);
+  } else {
+    FILE *map = fopen(path, "w");
+    fprintf(map, "%lx 20 made_at_run_time\n", (unsigned long)page);
+    fclose(map);
+  }
+  if (!strcmp(argv[1], "pipe")) {
+    char gone[4096];
+    ssize_t length = readlink("/proc/self/exe", gone, sizeof gone - 16);
+    gone[length] = 0;
+    unlink(gone);
+    strcat(gone, " (deleted)");
+    mkfifo(gone, 0600);
+  }
+  printf("ready\n");
+  fflush(stdout);
+  clock_t end = clock() + CLOCKS_PER_SEC / 2;
+  while (argc > 2 || clock() < end) made();
+  unlink(path);
+  return 0;
+}
+"#;
+
+/// The program in a folder; `None`, told, where there is no compiler.
+fn program(test: &str, folder: &Path) -> Option<PathBuf> {
+    if !has_program("cc") {
+        skipped(test, "no C compiler (cc)");
+        return None;
+    }
+    let (source, program) = (folder.join("makes.c"), folder.join("makes"));
+    std::fs::write(&source, PROGRAM).unwrap();
+    let output = Command::new("cc").args(["-O1", "-o"]).arg(&program);
+    let output = output.arg(&source).output().unwrap();
+    assert!(output.status.success(), "{}", texts(&output).1);
+    Some(program)
+}
+
+/// A process that is ended when the test is over.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+        let map = format!("/tmp/perf-{}.map", self.0.id());
+        let _ = std::fs::remove_file(map);
+    }
+}
+
+/// Waits for a process, but not for ever.
+fn ended(child: &mut Child) -> Option<ExitStatus> {
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE {
+        if let Some(status) = child.try_wait().unwrap() {
+            return Some(status);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    None
+}
+
+/// A profile as JSON, of arguments behind `profile`.
+#[track_caller]
+fn profiled(folder: &Path, arguments: &[&str]) -> Value {
+    let out = folder.join("profile.json");
+    let mut command = pinwise(&folder.join("store"));
+    command
+        .args(["profile", "--store", "none", "--export-json"])
+        .arg(&out);
+    command.args(arguments).stdout(Stdio::null());
+    let mut child = Ended(command.spawn().unwrap());
+    let status = ended(&mut child.0).expect("pinwise waits for what a program names");
+    assert_eq!(status.code(), Some(0));
+    serde_json::from_slice(&std::fs::read(out).unwrap()).unwrap()
+}
+
+/// CPU time in functions of this name, as a part of all.
+fn share(record: &Value, name: &str) -> f64 {
+    let functions = record["functions"].as_array().unwrap().iter();
+    let seconds = |one: &Value| one["own"]["cpu_s"].as_f64().unwrap();
+    let all: f64 = functions.clone().map(seconds).sum();
+    let named = functions.filter(|one| one["name"].as_str().unwrap().contains(name));
+    named.map(seconds).sum::<f64>() / all
+}
+
+#[test]
+fn a_pipe_in_place_of_names_or_of_a_program_is_not_waited_for() {
+    let test = "untrusted::a_pipe_in_place_of_names_or_of_a_program_is_not_waited_for";
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = program(test, folder.path()) else {
+        return;
+    };
+    let mut command = Command::new(&program);
+    command.args(["pipe", "endless"]).stdout(Stdio::piped());
+    let mut hostile = Ended(command.spawn().unwrap());
+    let mut ready = String::new();
+    let out = hostile.0.stdout.take().unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut ready).unwrap();
+    assert_eq!(ready, "ready\n");
+    let pid = hostile.0.id().to_string();
+    let record = profiled(folder.path(), &["--pid", &pid, "--for", "300ms"]);
+    if record["event"] == "proc" {
+        return skipped(test, &format!("no samples here: {}", record["notes"]));
+    }
+    let notes = record["notes"].to_string();
+    assert!(notes.contains("it is not a regular file"), "{notes}");
+}
+
+#[test]
+fn code_made_at_run_time_has_the_names_that_its_program_gives() {
+    let test = "untrusted::code_made_at_run_time_has_the_names_that_its_program_gives";
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = program(test, folder.path()) else {
+        return;
+    };
+    // By the time that names are looked up, the program is gone.
+    let record = profiled(folder.path(), &["--", program.to_str().unwrap(), "names"]);
+    if record["event"] == "proc" {
+        return skipped(test, &format!("no samples here: {}", record["notes"]));
+    }
+    assert!(share(&record, "made_at_run_time") > 0.5, "{record:#}");
+}
+
+/// What a process waits in: the number of the system call.
+fn system_call(pid: u32) -> Option<i64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/syscall")).ok()?;
+    text.split(' ').next()?.parse().ok()
+}
+
+#[test]
+fn a_second_signal_ends_pinwise_wherever_it_is() {
+    let test = "untrusted::a_second_signal_ends_pinwise_wherever_it_is";
+    if system_call(std::process::id()).is_none() && !Path::new("/proc/self/syscall").exists() {
+        return skipped(
+            test,
+            "the kernel does not tell system calls (/proc/PID/syscall)",
+        );
+    }
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(
+            Command::new("mkfifo")
+                .arg(&pipe)
+                .status()
+                .unwrap()
+                .success()
+        );
+        // Nobody reads the pipe: opening it lasts for ever.
+        let mut command = pinwise(&folder.path().join("store"));
+        command.args(["spin", "attach", "--store", "none", "--export-json"]);
+        command.arg(&pipe).args(["--", "true"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        // SAFETY: the call is permitted between fork and exec.
+        #[expect(unsafe_code, reason = "a test may have been started with it ignored")]
+        unsafe {
+            command.pre_exec(move || {
+                libc::signal(signal, libc::SIG_DFL);
+                Ok(())
+            });
+        }
+        let mut child = Ended(command.spawn().unwrap());
+        let pid = child.0.id();
+        let start = Instant::now();
+        let mut opens = 0;
+        while opens < 5 {
+            let is_opening = system_call(pid) == Some(libc::SYS_openat);
+            opens = if is_opening { opens + 1 } else { 0 };
+            assert!(
+                start.elapsed() < PATIENCE,
+                "pinwise does not come to the pipe"
+            );
+            assert!(child.0.try_wait().unwrap().is_none(), "pinwise ended early");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let send = |signal: libc::c_int| {
+            let mut kill = Command::new("kill");
+            kill.arg(format!("-{signal}")).arg(pid.to_string());
+            kill.status().unwrap();
+        };
+        // The first is for where it can end properly.
+        send(signal);
+        assert!(child.0.try_wait().unwrap().is_none());
+        while child.0.try_wait().unwrap().is_none() {
+            assert!(
+                start.elapsed() < PATIENCE,
+                "a second signal does not end pinwise"
+            );
+            std::thread::sleep(Duration::from_millis(50));
+            send(signal);
+        }
+        assert_eq!(child.0.wait().unwrap().signal(), Some(signal));
+    }
+}
