@@ -45,6 +45,8 @@ pub struct Advice {
     pub runtime: &'static str,
     /// The algorithm's id in the table; `None` for a program's own.
     pub algorithm: Option<&'static str>,
+    /// Versions of the runtime that take the value; `None` where there are none.
+    pub versions: Option<&'static str>,
     /// Its name.
     pub setting: &'static str,
     /// Where it is set.
@@ -77,6 +79,7 @@ pub fn advise(costs: &Costs) -> Vec<Advice> {
         coreclr(),
         thread_pool(),
         blocktime(costs),
+        blocktime_in_ms(costs),
         onnx(costs),
         hotspot(costs),
     ]
@@ -86,6 +89,7 @@ pub fn advise(costs: &Costs) -> Vec<Advice> {
 struct Counted {
     id: &'static str,
     runtime: &'static str,
+    versions: &'static str,
     setting: &'static str,
     how: &'static str,
     usual: (&'static str, u64),
@@ -97,6 +101,7 @@ struct Counted {
 const GOMP: Counted = Counted {
     id: "libgomp",
     runtime: "libgomp (GCC's OpenMP)",
+    versions: "GCC 5 and later",
     setting: "GOMP_SPINCOUNT",
     how: "environment variable",
     usual: ("300000", 300_000),
@@ -107,6 +112,7 @@ const GOMP: Counted = Counted {
 const GLIBC: Counted = Counted {
     id: "glibc_adaptive",
     runtime: "glibc, adaptive mutexes",
+    versions: "glibc 2.30 and later",
     setting: "glibc.pthread.mutex_spin_count",
     how: "GLIBC_TUNABLES",
     usual: ("100", 99),
@@ -117,6 +123,7 @@ const GLIBC: Counted = Counted {
 const JEMALLOC: Counted = Counted {
     id: "jemalloc",
     runtime: "jemalloc",
+    versions: "jemalloc 5.3 and later",
     setting: "mutex_max_spin",
     how: "MALLOC_CONF",
     usual: ("600", 600),
@@ -129,6 +136,7 @@ fn own_loop(costs: &Costs) -> Advice {
     let pauses = costs.budget_pauses();
     Advice {
         runtime: "a loop of your own",
+        versions: None,
         algorithm: None,
         setting: "spin budget",
         how: "in the program",
@@ -147,6 +155,7 @@ fn counted(costs: &Costs, row: &Counted) -> Advice {
     let compared = compared(usual_ns, costs.budget_ns());
     Advice {
         runtime: row.runtime,
+        versions: Some(row.versions),
         algorithm: Some(row.id),
         setting: row.setting,
         how: row.how,
@@ -166,9 +175,10 @@ fn innodb(costs: &Costs) -> Advice {
     let multiplier = whole(costs.budget_ns() / unit_ns).clamp(1, 100);
     Advice {
         runtime: "MySQL InnoDB",
+        versions: Some("MySQL 8.0.16 and later"),
         algorithm: Some("innodb_8"),
         setting: "innodb_spin_wait_pause_multiplier",
-        how: "server variable, 8.0.16 and later",
+        how: "server variable",
         usual: "50",
         usual_ns: Some(50.0 * unit_ns),
         suggested: Some(multiplier.to_string()),
@@ -194,6 +204,7 @@ fn mariadb(costs: &Costs) -> Advice {
     let loops = whole(costs.budget_ns() / round_ns).clamp(1, 30);
     Advice {
         runtime: "MariaDB InnoDB",
+        versions: Some("MariaDB 10.6 and later"),
         algorithm: Some("mariadb_srw"),
         setting: "innodb_sync_spin_loops",
         how: "server variable",
@@ -232,6 +243,7 @@ fn netfx(costs: &Costs) -> Advice {
     let gap_ns = now.map_or(0.0, |wait| wait.blind_gap_hints() as f64 * costs.pause_ns);
     Advice {
         runtime: ".NET Framework Monitor",
+        versions: Some(".NET Framework 4"),
         algorithm: Some("netfx_awarelock"),
         setting: "COMPlus_SpinLimitProcFactor",
         how: "environment variable, hexadecimal",
@@ -254,7 +266,7 @@ fn netfx(costs: &Costs) -> Advice {
 
 fn coreclr() -> Advice {
     immune(
-        "CoreCLR Monitor (.NET Core 2.1 and later)",
+        ("CoreCLR Monitor", ".NET 6 and later"),
         "coreclr_monitor",
         (
             "DOTNET_Monitor_SpinCount",
@@ -268,7 +280,7 @@ fn coreclr() -> Advice {
 
 fn thread_pool() -> Advice {
     let row = immune(
-        ".NET thread pool",
+        (".NET thread pool", ".NET 6 and later"),
         "dotnet_threadpool",
         (
             "DOTNET_ThreadPool_UnfairSemaphoreSpinLimit",
@@ -287,21 +299,24 @@ fn thread_pool() -> Advice {
     }
 }
 
+/// What libomp spins usually, ns.
+const BLOCKTIME_NS: f64 = 200e6;
+
 fn blocktime(costs: &Costs) -> Advice {
-    const USUAL_NS: f64 = 200e6;
     let us = whole(costs.budget_ns() / 1e3).max(1);
     Advice {
         runtime: "libomp (LLVM's OpenMP)",
         algorithm: Some("libomp"),
+        versions: Some("LLVM 18 and later, which know units"),
         setting: "KMP_BLOCKTIME",
         how: "environment variable",
         usual: "200ms",
-        usual_ns: Some(USUAL_NS),
+        usual_ns: Some(BLOCKTIME_NS),
         suggested: Some(format!("{us}us")),
         suggested_ns: Some(us as f64 * 1e3),
         reasoning: format!(
             "{} It goes by the clock, so PAUSE does not matter; between parallel regions that follow each other closely, on CPUs of its own, the usual value is right.",
-            compared(USUAL_NS, costs.budget_ns())
+            compared(BLOCKTIME_NS, costs.budget_ns())
         ),
         verify: Some(sweep(
             &["200ms", &format!("{us}us")],
@@ -310,10 +325,30 @@ fn blocktime(costs: &Costs) -> Advice {
     }
 }
 
+/// Versions without units take whole milliseconds and refuse all else.
+fn blocktime_in_ms(costs: &Costs) -> Advice {
+    let ms = whole(costs.budget_ns() / 1e6).to_string();
+    let reasoning = if ms == "0" {
+        "It counts whole milliseconds, and one is longer than parking and waking costs: 0 parks at once."
+    } else {
+        "It counts whole milliseconds."
+    };
+    Advice {
+        versions: Some("LLVM before 18, which count milliseconds"),
+        usual: "200",
+        suggested_ns: Some(whole(costs.budget_ns() / 1e6) as f64 * 1e6),
+        reasoning: reasoning.to_owned(),
+        verify: Some(sweep(&["200", &ms], "env KMP_BLOCKTIME={spins}")),
+        suggested: Some(ms),
+        ..blocktime(costs)
+    }
+}
+
 fn onnx(costs: &Costs) -> Advice {
     let usual_ns = 1_048_576.0 * costs.pause_ns;
     Advice {
         runtime: "ONNX Runtime before 2026-03",
+        versions: Some("ONNX Runtime 1.7 to 2026-02"),
         algorithm: Some("onnxruntime_pool"),
         setting: "session.intra_op.allow_spinning",
         how: "session option",
@@ -331,7 +366,7 @@ fn onnx(costs: &Costs) -> Advice {
 
 fn hotspot(costs: &Costs) -> Advice {
     immune(
-        "HotSpot's monitors (JVM)",
+        ("HotSpot's monitors (JVM)", "JDK 9 and later"),
         "hotspot_objectmonitor",
         (
             "none on x86; -XX:OnSpinWaitInst on arm64",
@@ -344,7 +379,7 @@ fn hotspot(costs: &Costs) -> Advice {
 }
 
 fn immune(
-    runtime: &'static str,
+    (runtime, versions): (&'static str, &'static str),
     id: &'static str,
     (setting, how, usual): (&'static str, &'static str, &'static str),
     usual_ns: Option<f64>,
@@ -353,6 +388,7 @@ fn immune(
     Advice {
         runtime,
         algorithm: Some(id),
+        versions: Some(versions),
         setting,
         how,
         usual,
@@ -500,8 +536,19 @@ mod tests {
     }
 
     #[test]
+    fn libomp_gets_units_only_where_it_knows_them() {
+        let all = on(40.0, 24);
+        let rows = all.iter().filter(|row| row.setting == "KMP_BLOCKTIME");
+        let told: Vec<_> = rows
+            .map(|row| (row.suggested.as_deref().unwrap(), row.usual))
+            .collect();
+        assert_eq!(told, [("8us", "200ms"), ("0", "200")]);
+    }
+
+    #[test]
     fn every_row_says_why() {
         for row in on(43.0, 24) {
+            assert_eq!(row.versions.is_some(), row.algorithm.is_some());
             assert!(row.reasoning.len() > 40, "{}", row.setting);
             assert_eq!(row.suggested.is_some(), row.suggested_ns.is_some());
             if let Some(id) = row.algorithm {

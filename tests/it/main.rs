@@ -48,6 +48,7 @@ mod search_worlds;
 mod serve;
 mod sessions;
 mod simulated;
+mod spin_advice;
 mod spin_attach;
 mod spin_replay;
 mod spin_scan;

@@ -40,6 +40,9 @@ pub struct AdviceRecord {
     pub runtime: String,
     /// The algorithm's id; `null` for a program's own.
     pub algorithm: Option<String>,
+    /// Versions of the runtime that take the value; `null` where there are none.
+    #[serde(default)]
+    pub versions: Option<String>,
     /// Its name.
     pub setting: String,
     /// Where it is set.
@@ -65,6 +68,7 @@ impl AdviceRecord {
         Self {
             runtime: advice.runtime.to_owned(),
             algorithm: advice.algorithm.map(str::to_owned),
+            versions: advice.versions.map(str::to_owned),
             setting: advice.setting.to_owned(),
             how: advice.how.to_owned(),
             usual: advice.usual.to_owned(),

@@ -31,7 +31,10 @@ fn advice(row: &AdviceRecord, palette: Palette) -> String {
     let time =
         |ns: Option<f64>| ns.map_or_else(String::new, |ns| format!(" ({})", nanoseconds(ns)));
     let mut out = format!("\n  {}\n", palette.strong(&visible(&row.runtime)));
-    let setting = format!("{}, {}", row.setting, row.how);
+    let mut setting = format!("{}, {}", row.setting, row.how);
+    if let Some(versions) = &row.versions {
+        setting += &format!(" ({versions})");
+    }
     out += &format!("{}\n", paragraph("    ", "      ", &setting));
     let value = match &row.suggested {
         Some(suggested) => format!(

@@ -1,0 +1,227 @@
+//! Values that `spin advise` suggests, given to the runtimes that are installed
+//! here: each must take them without a word.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{has_program, json, skipped, texts};
+
+const TEAM: &str = "
+int main(void) {
+  int n = 0;
+#pragma omp parallel reduction(+ : n)
+  n++;
+  return n == 0;
+}
+";
+
+/// Rows of advice with this algorithm.
+fn advice(algorithm: &str) -> Vec<Value> {
+    let record = json(&["--format", "json", "spin", "advise", "--cpu", "skylake-sp"]);
+    let rows = record["advice"].as_array().unwrap().iter();
+    let found: Vec<Value> = rows
+        .filter(|row| row["algorithm"] == algorithm)
+        .cloned()
+        .collect();
+    assert!(!found.is_empty(), "no advice for {algorithm}");
+    found
+}
+
+/// The usual and the suggested value of a row.
+fn values(row: &Value) -> [&str; 2] {
+    ["usual", "suggested"].map(|name| row[name].as_str().unwrap())
+}
+
+/// What a program writes under a setting.
+fn words(program: &Path, environment: &[(&str, &str)]) -> String {
+    let mut command = Command::new(program);
+    for name in [
+        "GOMP_SPINCOUNT",
+        "KMP_BLOCKTIME",
+        "LD_PRELOAD",
+        "MALLOC_CONF",
+    ] {
+        command.env_remove(name);
+    }
+    let output = command.envs(environment.iter().copied()).output().unwrap();
+    let (out, err) = texts(&output);
+    out + &err
+}
+
+/// A library of this name in the usual folders.
+fn library(name: &str) -> Option<PathBuf> {
+    let listing = |folder: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten();
+        entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .collect()
+    };
+    let mut folders = vec![PathBuf::from("/usr/lib"), PathBuf::from("/usr/lib64")];
+    folders.extend(listing(Path::new("/usr/lib")));
+    let inner: Vec<PathBuf> = folders.iter().map(|folder| folder.join("lib")).collect();
+    folders.extend(inner);
+    let mut all = folders.iter().flat_map(|folder| listing(folder));
+    all.find(|path| {
+        let file = path.file_name().and_then(|file| file.to_str());
+        file.is_some_and(|file| file.starts_with(name))
+    })
+}
+
+/// A program with a team of threads; `None`, told, where it cannot be compiled.
+fn team(test: &str, folder: &Path) -> Option<PathBuf> {
+    if !has_program("cc") {
+        skipped(test, "no C compiler (cc)");
+        return None;
+    }
+    let (source, program) = (folder.join("team.c"), folder.join("team"));
+    std::fs::write(&source, TEAM).unwrap();
+    let output = Command::new("cc").arg("-fopenmp").arg("-o").arg(&program);
+    let output = output.arg(&source).output().unwrap();
+    if !output.status.success() {
+        skipped(test, "the compiler has no OpenMP");
+        return None;
+    }
+    Some(program)
+}
+
+#[test]
+fn libomp_takes_the_values_for_its_version() {
+    let test = "spin_advice::libomp_takes_the_values_for_its_version";
+    let folder = tempfile::tempdir().unwrap();
+    let Some(library) = library("libomp.so") else {
+        return skipped(test, "libomp is not installed");
+    };
+    let Some(program) = team(test, folder.path()) else {
+        return;
+    };
+    let path = std::fs::canonicalize(&library).unwrap();
+    let path = path.to_str().unwrap();
+    let refuses = |value: &str| {
+        let told = words(&program, &[("LD_PRELOAD", path), ("KMP_BLOCKTIME", value)]);
+        told.contains("KMP_BLOCKTIME")
+    };
+    assert!(refuses("nonsense"), "{path} does not read KMP_BLOCKTIME");
+    let knows_units = !refuses("1ms");
+    // Where the folder tells the version, it is the one that the advice names.
+    let version = path.split("/llvm-").nth(1).and_then(|rest| {
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse::<u32>().ok()
+    });
+    assert!(version.is_none_or(|version| (version >= 18) == knows_units));
+    let rows = advice("libomp");
+    let needed = if knows_units {
+        "18 and later"
+    } else {
+        "before 18"
+    };
+    let row = rows
+        .iter()
+        .find(|row| row["versions"].as_str().unwrap().contains(needed));
+    for value in values(row.unwrap()) {
+        assert!(!refuses(value), "KMP_BLOCKTIME={value} with {path}");
+    }
+}
+
+#[test]
+fn libgomp_takes_its_values() {
+    let test = "spin_advice::libgomp_takes_its_values";
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = team(test, folder.path()) else {
+        return;
+    };
+    let shown = |value: &str| {
+        let environment = [("OMP_DISPLAY_ENV", "VERBOSE"), ("GOMP_SPINCOUNT", value)];
+        words(&program, &environment)
+    };
+    if !shown("1").contains("GOMP_SPINCOUNT") {
+        return skipped(test, "the compiler's OpenMP is not libgomp");
+    }
+    for row in advice("libgomp") {
+        for value in values(&row) {
+            let shown = shown(value);
+            assert!(
+                shown.contains(&format!("GOMP_SPINCOUNT = '{value}'")),
+                "{shown}"
+            );
+        }
+    }
+}
+
+#[test]
+fn jemalloc_takes_its_values() {
+    let test = "spin_advice::jemalloc_takes_its_values";
+    let Some(library) = library("libjemalloc.so.2") else {
+        return skipped(test, "jemalloc is not installed");
+    };
+    let shown = |value: &str| {
+        let setting = format!("stats_print:true,mutex_max_spin:{value}");
+        let preload = library.to_str().unwrap();
+        let environment = [("LD_PRELOAD", preload), ("MALLOC_CONF", setting.as_str())];
+        words(Path::new("/bin/true"), &environment)
+    };
+    let first = shown("1");
+    let is_old = ["Version: \"5.0", "Version: \"5.1", "Version: \"5.2"];
+    if is_old.iter().any(|version| first.contains(version)) {
+        return skipped(test, "jemalloc is older than 5.3");
+    }
+    for row in advice("jemalloc") {
+        for value in values(&row) {
+            let shown = shown(value);
+            assert!(
+                shown.contains(&format!("opt.mutex_max_spin: {value}\n")),
+                "{shown}"
+            );
+        }
+    }
+}
+
+#[test]
+fn glibc_takes_its_values() {
+    let test = "spin_advice::glibc_takes_its_values";
+    let loaders = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"];
+    let Some(loader) = loaders.into_iter().find(|path| Path::new(path).exists()) else {
+        return skipped(test, "no glibc");
+    };
+    for row in advice("glibc_adaptive") {
+        let name = row["setting"].as_str().unwrap();
+        for value in values(&row) {
+            let output = Command::new(loader)
+                .arg("--list-tunables")
+                .env("GLIBC_TUNABLES", format!("{name}={value}"))
+                .output()
+                .unwrap();
+            let (out, _) = texts(&output);
+            let Some(line) = out.lines().find(|line| line.starts_with(name)) else {
+                return skipped(test, "the loader does not list this setting");
+            };
+            assert!(line.starts_with(&format!("{name}: {value} (")), "{line}");
+        }
+    }
+}
+
+#[test]
+fn databases_take_their_values() {
+    let test = "spin_advice::databases_take_their_values";
+    for (server, algorithm) in [("mysqld", "innodb_8"), ("mariadbd", "mariadb_srw")] {
+        if !has_program(server) {
+            skipped(test, &format!("{server} is not installed"));
+            continue;
+        }
+        for row in advice(algorithm) {
+            let name = row["setting"].as_str().unwrap().replace('_', "-");
+            for value in values(&row) {
+                let setting = format!("--{name}={value}");
+                let output = Command::new(server)
+                    .args(["--no-defaults", &setting, "--verbose", "--help"])
+                    .output()
+                    .unwrap();
+                let (out, err) = texts(&output);
+                let line = out.lines().find(|line| line.starts_with(&name));
+                let taken = line.is_some_and(|line| line.ends_with(&format!(" {value}")));
+                assert!(taken, "{server} {setting}: {line:?} {err}");
+            }
+        }
+    }
+}
