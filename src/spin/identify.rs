@@ -306,7 +306,7 @@ fn is_part(symbol: &str, part: &str) -> bool {
 }
 
 fn by_constants(one: &Signature, evidence: &Evidence<'_>) -> Option<Candidate> {
-    let found = evidence.found?;
+    let found = evidence.found.filter(|_| !is_made_by_java(evidence))?;
     let hints = matches!(found.kind, LoopKind::BlindDelay | LoopKind::Polling);
     let has = |constant: &u64| found.constants.binary_search(constant).is_ok();
     let fits = hints && !one.constants.is_empty() && one.constants.iter().all(has);
@@ -319,11 +319,12 @@ fn by_constants(one: &Signature, evidence: &Evidence<'_>) -> Option<Candidate> {
 }
 
 /// The .NET Framework's lock where a compiler knew the number of CPUs: rounds
-/// from 50 stay below a multiple of 20,000 then.
+/// from 50 stay below a multiple of 20,000 then. Such numbers are common: the
+/// loop must hint blindly, and triple.
 fn with_folded_bound(evidence: &Evidence<'_>) -> Option<Candidate> {
     const PER_CPU: u64 = 20_000;
-    let found = evidence.found?;
-    let hints = matches!(found.kind, LoopKind::BlindDelay | LoopKind::Polling);
+    let found = evidence.found.filter(|_| !is_made_by_java(evidence))?;
+    let hints = found.kind == LoopKind::BlindDelay;
     let has = |constant: &u64| found.constants.binary_search(constant).is_ok();
     // `below 480,000` may stand there as `at most 479,999`.
     let bound = found
@@ -360,15 +361,16 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
+/// Is it code that a Java machine made at run time?
+fn is_made_by_java(evidence: &Evidence<'_>) -> bool {
+    let mut files = evidence.modules.iter().map(|path| file_name(path));
+    evidence.module.is_none() && files.any(|file| file.starts_with("libjvm.so"))
+}
+
 /// Code that a Java machine made, with a hint in it.
 fn by_run_time(evidence: &Evidence<'_>) -> Option<Candidate> {
     let hints = evidence.found.is_some_and(|found| found.hints > 0);
-    let has = |name: &str| {
-        let mut files = evidence.modules.iter().map(|path| file_name(path));
-        files.any(|file| file.starts_with(name))
-    };
-    let is_java = evidence.module.is_none() && hints && has("libjvm.so");
-    is_java.then(|| Candidate {
+    (hints && is_made_by_java(evidence)).then(|| Candidate {
         algorithm: "java_onspinwait",
         strength: Strength::Likely,
         reason: "It is code that a JVM made at run time, with a hint in it, as \
@@ -439,7 +441,10 @@ mod tests {
     #[test]
     fn a_bound_for_known_cpus_is_recognised() {
         for constants in [&[3, 50, 480_000][..], &[3, 50, 479_999]] {
-            let found = polling(constants);
+            let found = SpinLoop {
+                kind: LoopKind::BlindDelay,
+                ..polling(constants)
+            };
             let evidence = Evidence {
                 found: Some(&found),
                 ..NOTHING
@@ -449,6 +454,36 @@ mod tests {
         let found = polling(&[3, 50, 100_001]);
         let evidence = Evidence {
             found: Some(&found),
+            ..NOTHING
+        };
+        check(&evidence, None);
+    }
+
+    #[test]
+    fn numbers_that_many_programs_have_do_not_make_it_the_net_framework_s() {
+        // Fifty rounds, a million turns: a spinning loop of a Java program.
+        let constants = [3, 50, 20_000, 1_000_000];
+        let looks = polling(&constants[..]);
+        let blind = SpinLoop {
+            kind: LoopKind::BlindDelay,
+            ..looks.clone()
+        };
+        for found in [&looks, &blind] {
+            let evidence = Evidence {
+                found: Some(found),
+                modules: &["/usr/lib/jvm/17/lib/server/libjvm.so"],
+                ..NOTHING
+            };
+            let ids: Vec<&str> = identify(&evidence)
+                .iter()
+                .map(|one| one.algorithm)
+                .collect();
+            assert_eq!(ids, ["java_onspinwait"]);
+        }
+        let found = polling(&[3, 50, 1_000_000]);
+        let evidence = Evidence {
+            found: Some(&found),
+            module: Some("/bin/prog"),
             ..NOTHING
         };
         check(&evidence, None);
