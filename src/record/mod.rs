@@ -101,9 +101,9 @@ pub use spin::{
     PredictionRecord, ProcessorRecord, ReplayCell, ReplayHint, ReplayMeasured, ReplayPrediction,
     ReplayedAlgorithm, SPIN_ADVICE_SCHEMA, SPIN_ATTACH_SCHEMA, SPIN_PAUSE_SCHEMA,
     SPIN_PREDICT_SCHEMA, SPIN_REPLAY_SCHEMA, SPIN_SCAN_SCHEMA, ScanChip, ScannedBinary,
-    ScannedLoop, SpinAdviceRecord, SpinAttachRecord, SpinCaller, SpinMatch, SpinPauseRecord,
-    SpinPlace, SpinPredictRecord, SpinReplayRecord, SpinScan, SpinShares, SpinThread,
-    TooLongRecord, TunableRecord,
+    ScannedLoop, SkippedFile, SpinAdviceRecord, SpinAttachRecord, SpinCaller, SpinMatch,
+    SpinPauseRecord, SpinPlace, SpinPredictRecord, SpinReplayRecord, SpinScan, SpinShares,
+    SpinThread, TooLongRecord, TunableRecord,
 };
 pub use tags::{check_tag, id_of, with_id, with_tags};
 pub use top::{Busiest, MoveRates, TOP_SCHEMA, TopCpu, TopRecord, TopSharing, TopThread, UsedCpu};

@@ -195,6 +195,48 @@ fn bad_input_is_one_line() {
     );
 }
 
+#[test]
+fn scripts_and_damaged_files_among_many_are_skipped() {
+    let whole = elf(62, &WAITS);
+    let folder = folder_with("waits", &whole);
+    std::fs::write(folder.path().join("script"), "#!/bin/sh\n").unwrap();
+    std::fs::write(folder.path().join("short"), &whole[..90]).unwrap();
+    std::fs::create_dir(folder.path().join("folder")).unwrap();
+    let all = ["folder", "gone", "script", "short", "waits"];
+    let arguments = [&["--format", "json"][..], &all].concat();
+    let output = in_folder(folder.path(), &arguments);
+    let (text, errors) = support::texts(&output);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    let record: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(record["loops"].as_array().unwrap().len(), 3);
+    let skipped = record["skipped"].as_array().unwrap();
+    let paths: Vec<&str> = skipped
+        .iter()
+        .map(|one| one["path"].as_str().unwrap())
+        .collect();
+    assert_eq!(paths, all[..4]);
+    for words in [
+        "script: not an ELF file",
+        "short: the ELF file is truncated",
+    ] {
+        assert!(errors.contains(words), "{errors}");
+    }
+    // A loop beyond the limit fails all the same; files without any are refused.
+    let limit = [
+        "--cpu",
+        "skylake-sp",
+        "--max-blind-gap",
+        "1us",
+        "script",
+        "waits",
+    ];
+    assert_eq!(in_folder(folder.path(), &limit).status.code(), Some(1));
+    refused(
+        &in_folder(folder.path(), &["script", "short"]),
+        "none of 2 files could be read; the first is script: not an ELF file",
+    );
+}
+
 #[track_caller]
 fn refused(output: &Output, words: &str) {
     let (text, errors) = support::texts(output);

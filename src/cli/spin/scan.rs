@@ -14,7 +14,7 @@ use crate::cli::{Exit, open_machine};
 use crate::code::Arch;
 use crate::code::elf::{self, Binary};
 use crate::machine::{Machine, Probe};
-use crate::record::ScanChip;
+use crate::record::{ScanChip, SkippedFile, SpinScan};
 use crate::report;
 use crate::spin::chips::{Chip, chip};
 use crate::study::spin::probed;
@@ -45,12 +45,6 @@ pub(super) fn scan(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let mut chips = chips(args)?;
-    let binaries = args.binaries.iter().map(|path| {
-        let named = path.display().to_string();
-        let binary = read(path).with_context(|| named.clone())?;
-        Ok((named, binary))
-    });
-    let binaries: Vec<(String, Binary)> = binaries.collect::<anyhow::Result<_>>()?;
     if args.here {
         chips.push(here(open_machine(global, 0, false)?.as_mut())?);
     }
@@ -62,7 +56,22 @@ pub(super) fn scan(
         Some(cpus) => cpus as u64,
         None => allowed_cpus(global)?,
     };
-    let record = assemble(&binaries, chips, Question { cpus, limit });
+    let mut skipped = Vec::new();
+    let binaries = args.binaries.iter().filter_map(|path| {
+        let named = path.display().to_string();
+        let reason = match read(path) {
+            Ok(binary) => return Some((named, binary)),
+            Err(error) => error.to_string(),
+        };
+        skipped.push(SkippedFile {
+            path: named,
+            reason,
+        });
+        None
+    });
+    let mut record = assemble(binaries, chips, Question { cpus, limit });
+    record.skipped = skipped;
+    tell_skipped(&record, terminal)?;
     if terminal.is_json() {
         terminal.print_json(&record)?;
     } else {
@@ -72,6 +81,23 @@ pub(super) fn scan(
         Some(false) => Exit::GateFailed,
         _ => Exit::Done,
     })
+}
+
+/// Of many files some may be scripts or damaged; where none can be read,
+/// there is nothing to tell.
+fn tell_skipped(record: &SpinScan, terminal: &Terminal) -> anyhow::Result<()> {
+    let told = |one: &SkippedFile| format!("{}: {}", one.path, one.reason);
+    if record.binaries.is_empty() {
+        let first = record.skipped.first().map(told).unwrap_or_default();
+        match record.skipped.len() {
+            1 => bail!("{first}"),
+            many => bail!("none of {many} files could be read; the first is {first}"),
+        }
+    }
+    for one in &record.skipped {
+        terminal.warn(&format!("skipped {}", told(one)));
+    }
+    Ok(())
 }
 
 /// CPUs that a program started here would count.

@@ -25,5 +25,5 @@ pub use replay::{
 };
 pub use scan::{
     GapOnChip, MatchedAlgorithm, OuterLoop, SPIN_SCAN_SCHEMA, ScanChip, ScannedBinary, ScannedLoop,
-    SpinScan,
+    SkippedFile, SpinScan,
 };

@@ -12,6 +12,9 @@ pub struct SpinScan {
     pub schema: String,
     /// The files.
     pub binaries: Vec<ScannedBinary>,
+    /// Files that could not be read.
+    #[serde(default)]
+    pub skipped: Vec<SkippedFile>,
     /// The chips that gaps are told for.
     pub chips: Vec<ScanChip>,
     /// CPUs that programs were taken to count, where an algorithm goes by them.
@@ -43,6 +46,15 @@ pub struct ScannedBinary {
     pub hint_functions: u64,
     /// Hints in neither a loop nor such a function.
     pub hints_outside_loops: u64,
+}
+
+/// A file that was not read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkippedFile {
+    /// Its path as given.
+    pub path: String,
+    /// Why.
+    pub reason: String,
 }
 
 /// A chip, or this machine.

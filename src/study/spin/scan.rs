@@ -29,27 +29,29 @@ pub struct Limit {
     pub unknown_fails: bool,
 }
 
-/// Scans binaries, each with its path.
+/// Scans binaries, each with its path; one after the other, so that only one of
+/// them is at hand.
 #[must_use]
 pub fn assemble(
-    binaries: &[(String, Binary)],
+    binaries: impl Iterator<Item = (String, Binary)>,
     chips: Vec<ScanChip>,
     question: Question,
 ) -> SpinScan {
     let limit = question.limit;
     let mut files = Vec::new();
     let mut loops = Vec::new();
-    for (index, (path, binary)) in binaries.iter().enumerate() {
-        let found = scan(binary, path);
+    for (index, (path, binary)) in binaries.enumerate() {
+        let found = scan(&binary, &path);
         let arch = binary.arch.name();
         let sites = found.loops.iter();
         loops.extend(sites.map(|site| told(index, site, &own_chips(arch, &chips), question)));
-        files.push(file(path, binary, &found));
+        files.push(file(&path, &binary, &found));
     }
     let passed = limit.map(|_| loops.iter().all(|one| one.fails != Some(true)));
     SpinScan {
         schema: SPIN_SCAN_SCHEMA.to_owned(),
         binaries: files,
+        skipped: Vec::new(),
         chips,
         cpus: question.cpus,
         max_blind_gap_ns: limit.map(|limit| limit.max_blind_gap_ns),
