@@ -178,6 +178,8 @@ pub struct Operation {
     pub flow: Flow,
     /// A spin-wait hint.
     pub is_hint: bool,
+    /// It reads the processor's clock.
+    pub reads_clock: bool,
     /// Atomic: LOCK or XCHG with memory; exclusives and LSE atomics.
     pub is_locked: bool,
     /// The memory that it accesses. Of several the first that is shared.
@@ -204,6 +206,7 @@ impl Operation {
             length,
             flow,
             is_hint: false,
+            reads_clock: false,
             is_locked: false,
             access: None,
             read: Registers::NONE,

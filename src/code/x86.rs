@@ -78,6 +78,7 @@ pub(super) fn operation(one: &Instruction) -> Operation {
         operation.read = operation.read.without(access.address);
     }
     operation.is_hint = is_hint(one);
+    operation.reads_clock = matches!(one.mnemonic(), Mnemonic::Rdtsc | Mnemonic::Rdtscp);
     operation.is_locked = is_locked(one);
     operation.step = step(one);
     operation.sets_flags = one.rflags_modified() != 0;

@@ -199,6 +199,130 @@ fn mutexes_that_are_rarely_contended_do_not_spin() {
     }
 }
 
+/// The program of waits and of work that looks like them.
+fn polls(test: &str, folder: &Path, options: &[&str]) -> Option<PathBuf> {
+    let compiler = [&["cc", "-O2", "-pthread"], options].concat();
+    compiled(test, folder, "polls.c", &compiler)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn waits_without_a_hint_are_seen() {
+    let test = "spin_attach::waits_without_a_hint_are_seen";
+    if !can_sample(test) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for options in [&[][..], &["-fno-omit-frame-pointer", "-g"]] {
+        let Some(program) = polls(test, folder.path(), options) else {
+            return;
+        };
+        for what in ["ring", "burst", "ticks", "time"] {
+            let record = attached(&[program.to_str().unwrap(), what, SECONDS]);
+            assert!(share(&record) > 0.65, "{what}: {record:#}");
+            assert_eq!(record["places"][0]["kind"], "bare_load", "{what}");
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn work_that_looks_like_a_wait_is_work() {
+    let test = "spin_attach::work_that_looks_like_a_wait_is_work";
+    if !can_sample(test) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for options in [&[][..], &["-O0", "-fno-omit-frame-pointer"]] {
+        let Some(program) = polls(test, folder.path(), options) else {
+            return;
+        };
+        for what in ["drain", "checksum", "clock"] {
+            let record = attached(&[program.to_str().unwrap(), what, SECONDS]);
+            assert!(share(&record) < 0.05, "{what}: {record:#}");
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_place_that_yields_is_the_function_that_asks_for_it() {
+    let test = "spin_attach::a_place_that_yields_is_the_function_that_asks_for_it";
+    if !can_sample(test) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for options in [&[][..], &["-fno-omit-frame-pointer"]] {
+        let Some(program) = polls(test, folder.path(), options) else {
+            return;
+        };
+        let record = attached(&[program.to_str().unwrap(), "yield", SECONDS]);
+        if record["notes"].to_string().contains("not seen") {
+            return skipped(test, "what the kernel does is hidden from this user");
+        }
+        assert!(share(&record) > 0.65, "{record:#}");
+        let place = &record["places"][0];
+        assert_eq!(place["kind"], "yielding");
+        assert_eq!(place["function"], "wait_politely", "{place:#}");
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn waits_of_go_and_rust_are_seen() {
+    let test = "spin_attach::waits_of_go_and_rust_are_seen";
+    if !can_sample(test) {
+        return;
+    }
+    let cases = [
+        (&["go", "build"][..], "gosched.go", "yielding"),
+        (
+            &["rustc", "-O", "--edition", "2021"],
+            "try_recv.rs",
+            "bare_load",
+        ),
+    ];
+    for (compiler, source, kind) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(program) = compiled(test, folder.path(), source, compiler) else {
+            continue;
+        };
+        let record = attached(&[program.to_str().unwrap(), SECONDS]);
+        assert!(share(&record) > 0.65, "{source}: {record:#}");
+        assert_eq!(record["places"][0]["kind"], kind, "{source}");
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_java_lock_without_a_hint_is_seen() {
+    let test = "spin_attach::a_java_lock_without_a_hint_is_seen";
+    if !can_sample(test) {
+        return;
+    }
+    for program in ["java", "javac"] {
+        if !has_program(program) {
+            return skipped(test, &format!("{program} is not installed"));
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = root().join("tests/data/programs/CasLock.java");
+    let made = Command::new("javac")
+        .arg("-d")
+        .arg(folder.path())
+        .arg(source);
+    assert!(made.status().unwrap().success());
+    let classes = folder.path().to_str().unwrap();
+    for how in ["cas", "ticket"] {
+        // Four threads share one lock: three of them wait.
+        let record = attached(&["java", "-cp", classes, "CasLock", "2", how]);
+        assert!(share(&record) > 0.25, "{how}: {record:#}");
+        assert_eq!(record["places"][0]["kind"], "bare_load", "{how}");
+        let algorithms = record["places"][0]["algorithms"].to_string();
+        assert!(!algorithms.contains("netfx"), "{algorithms}");
+    }
+}
+
 /// Ends a program when a test is over.
 struct Ended(Child);
 

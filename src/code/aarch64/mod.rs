@@ -85,6 +85,11 @@ pub(super) const fn is_hint(word: u32) -> bool {
     is_yield_or_wfe || is_isb || is_sb || is_wfet
 }
 
+/// MRS of CNTVCT_EL0 or CNTVCTSS_EL0.
+const fn reads_clock(word: u32) -> bool {
+    matches!(word & 0xffff_ffe0, 0xd53b_e040 | 0xd53b_e0c0)
+}
+
 /// As an assembler would have it, with absolute targets.
 pub(super) fn text(word: u32, address: u64) -> Option<String> {
     if word & 0xffff_ffe0 == 0xd503_1000 {
@@ -134,6 +139,7 @@ fn register(word: u32, low: u32) -> u8 {
 pub(super) fn operation(word: u32, address: u64) -> Operation {
     let mut operation = Operation::idle(address, LENGTH, flow(word, address));
     operation.is_hint = is_hint(word);
+    operation.reads_clock = reads_clock(word);
     match field(word, 25, 4) {
         0b1000 | 0b1001 => immediate_arithmetic(word, &mut operation),
         0b0101 | 0b1101 => register_arithmetic(word, &mut operation),

@@ -64,6 +64,8 @@ pub(super) struct Turn {
     pub(super) system_calls: u32,
     /// Is one of them `sched_yield`?
     pub(super) yields: bool,
+    /// Does it read the clock?
+    times: bool,
     /// Addresses of the looks.
     pub(super) looking: HashSet<u64>,
     /// Does it do something that a wait does not?
@@ -73,10 +75,10 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// Nothing but looking, over and over.
+    /// Nothing but looking at memory or the clock, over and over.
     pub(super) fn is_bare_load(&self, instructions: usize) -> bool {
         let is_tight = instructions <= TIGHT;
-        let looks = self.looks > 0 && self.asks && self.system_calls == 0;
+        let looks = (self.looks > 0 || self.times) && self.asks && self.system_calls == 0;
         is_tight && looks && !self.works
     }
 }
@@ -138,7 +140,8 @@ impl Reader {
         if let Some(access) = shared {
             self.note_access(operation, access);
         }
-        let looks = shared.is_some_and(|access| access.reads);
+        self.turn.times |= operation.reads_clock;
+        let looks = shared.is_some_and(|access| access.reads) || operation.reads_clock;
         let origin = self.computed(operation, looks);
         self.note_question(operation, origin);
         self.turn.locked += u32::from(operation.is_locked);

@@ -157,6 +157,29 @@ impl Graph {
         found
     }
 
+    /// Loops around an instruction that one backward edge closes and that lie
+    /// between its ends, wherever they are entered. Compilers enter a loop at its
+    /// question, and what follows a success may lead back to the same place: none
+    /// of that is passed while it goes round.
+    pub(super) fn between_ends(&self, around: usize) -> Vec<Members> {
+        let mut found: Vec<Members> = Vec::new();
+        for header in around.saturating_sub(LARGEST)..=around {
+            for &from in &self.before[header] {
+                if from < around || from - header > LARGEST || found.len() >= MOST_EDGES {
+                    continue;
+                }
+                let is_between = |index: usize| (header..=from).contains(&index);
+                let ahead = reached(header, &self.after, is_between);
+                let back = reached(from, &self.before, is_between);
+                let members: Members = back.into_iter().filter(|one| holds(&ahead, *one)).collect();
+                if holds(&members, around) {
+                    found.push(members);
+                }
+            }
+        }
+        found
+    }
+
     /// Do all ways from the rest of a larger loop lead to the header first?
     fn is_entered_at(&self, header: usize, members: &Members, whole: &Members) -> bool {
         let others = members.iter().filter(|&&member| member != header);

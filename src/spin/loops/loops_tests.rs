@@ -69,6 +69,71 @@ fn cold_parts_elsewhere_belong_to_the_loop() {
     assert!(found.calls.is_empty());
 }
 
+/// As HotSpot compiles `while (!lock.compareAndSet(null, self)) {}` with what G1
+/// writes down of a success: it begins in its middle, and leads back to its
+/// beginning from elsewhere.
+#[test]
+fn a_loop_that_is_entered_anywhere_waits_all_the_same() {
+    let bytes = [
+        0xeb, 0x0b, // 0: jmp d
+        0x85, 0xed, // 2: test ebp, ebp
+        0x75, 0x20, // 4: jne 26
+        0x4d, 0x8b, 0x57, 0x30, // 6: mov r10, [r15+0x30]
+        0x41, 0x85, 0x02, // a: test [r10], eax
+        0x31, 0xc0, // d: xor eax, eax
+        0xf0, 0x41, 0x0f, 0xb1, 0x1e, // f: lock cmpxchg [r14], ebx
+        0x40, 0x0f, 0x94, 0xc5, // 14: sete bpl
+        0x40, 0x0f, 0xb6, 0xed, // 18: movzx ebp, bpl
+        0x85, 0xed, // 1c: test ebp, ebp
+        0x74, 0xe2, // 1e: je 2
+        0xc6, 0x07, 0x00, // 20: mov byte [rdi], 0: of a success
+        0xeb, 0xdd, // 23: jmp 2
+        0x90, // 25
+        0x48, 0xff, 0xc1, // 26: inc rcx: what the lock is for
+        0x48, 0x89, 0x0e, // 29: mov [rsi], rcx
+        0x48, 0x39, 0xd1, // 2c: cmp rcx, rdx
+        0x75, 0xcf, // 2f: jne 0
+        0xc3, // 31
+    ];
+    let code = x86(&bytes);
+    let found = check(&code, 0x14, LoopKind::BareLoad, None);
+    assert_eq!((found.start, found.end), (0x1002, 0x1020));
+    assert_eq!(found.locked, 1);
+    // What is done with the lock held is work.
+    assert_eq!(loop_at(&code, 0x1029).unwrap().kind, LoopKind::Work);
+}
+
+#[test]
+fn reading_the_clock_until_a_moment_is_a_wait() {
+    let bytes = [
+        0x0f, 0x31, // 0: rdtsc
+        0x48, 0xc1, 0xe2, 0x20, // 2: shl rdx, 32
+        0x48, 0x09, 0xd0, // 6: or rax, rdx
+        0x48, 0x39, 0xf8, // 9: cmp rax, rdi
+        0x72, 0xf2, // c: jb 0
+        0xc3,
+    ];
+    let found = check(&x86(&bytes), 9, LoopKind::BareLoad, None);
+    assert_eq!(found.looks, 0);
+    // With a hint it is a delay: what it waits for, the clock does not tell.
+    let mut delay = vec![0xf3, 0x90];
+    delay.extend(bytes);
+    delay[15] = 0xf0;
+    check(&x86(&delay), 11, LoopKind::BlindDelay, None);
+    // Work until a moment is work.
+    let mut work = vec![0x48, 0x01, 0x0e];
+    work.extend(bytes);
+    work[16] = 0xef;
+    check(&x86(&work), 12, LoopKind::Work, None);
+    let arm = arm64(&[
+        0xd53b_e041, // 0: mrs x1, cntvct_el0
+        0xeb00_003f, // 4: cmp x1, x0
+        0x54ff_ffc3, // 8: b.lo 0
+        0xd65f_03c0,
+    ]);
+    check(&arm, 4, LoopKind::BareLoad, None);
+}
+
 #[test]
 fn counted_hints_are_a_blind_delay() {
     let bytes = [

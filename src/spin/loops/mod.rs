@@ -19,7 +19,8 @@ pub enum LoopKind {
     Polling,
     /// Hints without looking.
     BlindDelay,
-    /// Looks at one and the same memory without a hint, and does nothing else.
+    /// Looks at the same memory or at the clock without a hint, and does nothing
+    /// else.
     BareLoad,
     /// Gives the CPU up between looks (`sched_yield`).
     Yielding,
@@ -100,7 +101,17 @@ pub fn loops_at(code: &Code, address: u64) -> Vec<SpinLoop> {
     let Some(around) = graph.index(address) else {
         return Vec::new();
     };
-    let all = graph.loops(around);
+    let mut all = graph.loops(around);
+    let bare = graph.between_ends(around).into_iter().filter(|members| {
+        let operations: Vec<&Operation> = members
+            .iter()
+            .map(|&member| &graph.operations[member])
+            .collect();
+        let hints = operations.iter().any(|one| one.is_hint);
+        !hints && classify::turn(code.arch, &operations).is_bare_load(operations.len())
+    });
+    all.extend(bare);
+    all.sort_by_key(Vec::len);
     let nest = nest(&all, around);
     let mut constants = Vec::new();
     for members in &nest {

@@ -20,6 +20,8 @@ const NEAR: u64 = 512;
 /// Innermost frames of which the code is wanted: a function that only hints is
 /// judged by its caller.
 const CODE_FRAMES: usize = 2;
+/// The register that x86's SYSCALL leaves the address behind it in.
+const RCX: usize = 2;
 /// In place of a process for frames of the kernel.
 const KERNEL: i32 = -1;
 
@@ -139,7 +141,11 @@ impl Collector {
                 tid,
                 chain,
                 registers,
-            } => self.sample(time_ns, *id, (*pid, *tid), chain, registers),
+                top,
+            } => {
+                let frames = self.called(*pid, chain, registers, *top);
+                self.sample(time_ns, *id, (*pid, *tid), frames, registers);
+            }
             Record::Mapped {
                 pid,
                 start,
@@ -208,7 +214,7 @@ impl Collector {
         time_ns: u64,
         id: u64,
         (pid, tid): (i32, i32),
-        chain: &Chain<'_>,
+        chain: Vec<(u64, bool)>,
         registers: &Registers<'_>,
     ) {
         let family = self.families.get(&id).copied().unwrap_or(0);
@@ -219,7 +225,7 @@ impl Collector {
         let mut frames = Vec::new();
         let mut seen_of_user = 0;
         let mut innermost = None;
-        for (address, is_kernel) in chain.frames() {
+        for (address, is_kernel) in chain {
             let frame = self.frame(pid, address, is_kernel);
             // Without frame pointers the chain goes astray: what is mapped
             // nowhere ends it.
@@ -239,6 +245,32 @@ impl Collector {
             frames.truncate(FEWEST_FRAMES);
         }
         *self.stacks.entry((thread, frames)).or_default() += 1;
+    }
+
+    /// The frames of a chain. Frame pointers miss who called a function that has
+    /// no frame, as those have that only make a system call.
+    fn called(
+        &self,
+        pid: i32,
+        chain: &Chain<'_>,
+        registers: &Registers<'_>,
+        top: Option<u64>,
+    ) -> Vec<(u64, bool)> {
+        let mut frames: Vec<(u64, bool)> = chain.frames().collect();
+        let first = frames.iter().position(|(_, is_kernel)| !is_kernel);
+        let Some(first) = first else {
+            return frames;
+        };
+        let is_in_call = registers.values().nth(RCX) == Some(frames[first].0);
+        let returns_to = |address: &u64| {
+            let process = self.processes.get(&pid);
+            let is_code = process.is_some_and(|process| process.maps.find(*address).is_some());
+            is_code && frames.get(first + 1) != Some(&(*address, false))
+        };
+        if let Some(top) = top.filter(returns_to).filter(|_| is_in_call) {
+            frames.insert(first + 1, (top, false));
+        }
+        frames
     }
 
     fn thread(&mut self, pid: i32, tid: i32) -> usize {

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use perf_event_open_sys::bindings as perf;
 
 use super::super::sys;
-use super::records::{REGISTER_MASK, SAMPLE_TYPE};
+use super::records::{REGISTER_MASK, SAMPLE_TYPE, STACK_BYTES};
 use crate::profile::Event;
 
 /// Frames of a call chain at most: deeper callers say little of a hot place.
@@ -59,6 +59,7 @@ pub(super) fn open(kind: Kind, wish: &Wish) -> io::Result<OwnedFd> {
     attributes.sample_type = SAMPLE_TYPE;
     attributes.sample_max_stack = DEEPEST;
     attributes.sample_regs_user = REGISTER_MASK;
+    attributes.sample_stack_user = STACK_BYTES;
     attributes.set_exclude_kernel((!kind.has_kernel).into());
     attributes.set_exclude_hv(1);
     attributes.set_mmap(1);

@@ -17,7 +17,16 @@ pub(super) const SAMPLE_TYPE: u64 = (perf::PERF_SAMPLE_IDENTIFIER
     | perf::PERF_SAMPLE_TID
     | perf::PERF_SAMPLE_TIME
     | perf::PERF_SAMPLE_CALLCHAIN
-    | perf::PERF_SAMPLE_REGS_USER) as u64;
+    | perf::PERF_SAMPLE_REGS_USER) as u64
+    | if STACK_BYTES > 0 {
+        perf::PERF_SAMPLE_STACK_USER as u64
+    } else {
+        0
+    };
+
+/// Bytes of the user's stack that are sampled: a word, which is the return
+/// address of a function that keeps nothing there. Elsewhere a register has it.
+pub(super) const STACK_BYTES: u32 = if cfg!(target_arch = "x86_64") { 8 } else { 0 };
 
 /// Registers that are sampled: x86's sixteen general ones (`enum
 /// perf_event_x86_regs`: AX to SP, R8 to R15); none elsewhere.
@@ -64,6 +73,8 @@ pub enum Record<'a> {
         /// Its general registers, in the kernel's order; none where it has none
         /// of its own.
         registers: Registers<'a>,
+        /// The word on top of its stack.
+        top: Option<u64>,
     },
     /// Code was mapped.
     Mapped {
@@ -253,12 +264,21 @@ fn sample(flags: u16, body: &[u8]) -> Option<(u64, Record<'_>)> {
     } else {
         0
     };
+    let registers = Registers(reader.0.get(..length)?);
+    reader.0 = &reader.0[length..];
+    // A length, as many bytes, and how many of them could be had.
+    let size = reader.u64().unwrap_or(0);
+    let top = (size == u64::from(STACK_BYTES))
+        .then(|| reader.u64())
+        .flatten();
+    let has_top = reader.u64() == Some(size) && size > 0;
     let record = Record::Sample {
         id,
         pid,
         tid,
         chain,
-        registers: Registers(reader.0.get(..length)?),
+        registers,
+        top: top.filter(|_| has_top),
     };
     Some((time_ns, record))
 }

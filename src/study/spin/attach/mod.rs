@@ -8,6 +8,7 @@
 //! What a loop is follows from its instructions alone; names only help to say
 //! who it is. No process is stopped or changed.
 
+mod idle;
 mod pace;
 mod sites;
 
@@ -28,6 +29,7 @@ use crate::spin::table::algorithm;
 use crate::study::compare::host_record;
 use crate::study::profile::pause;
 use crate::study::trace::{exit_of, last_words};
+use idle::Idle;
 use sites::{Site, Sites};
 
 /// Places, threads and stacks that are kept.
@@ -205,13 +207,29 @@ impl Tally {
     }
 
     fn sort(&mut self, samples: &Samples, sites: &mut Sites) {
+        let idle = Idle::of(samples);
         for stack in &samples.stacks {
             *self.used_ns.entry(stack.thread).or_default() += stack.weight_ns;
-            let Some((site, depth)) = sites.of(samples, stack) else {
+            let found = sites.of(samples, stack).map(|(site, depth)| {
+                let is_waiting = sites.is_waiting(samples, stack.frames[0], &site);
+                (site, depth, is_waiting)
+            });
+            // That a thread never gets anywhere says more than a hint of a
+            // function that it only passes through.
+            let is_passed = found
+                .as_ref()
+                .is_none_or(|(site, _, is_waiting)| site.hints() > 0 && !is_waiting);
+            let found = match idle.place(samples, stack).filter(|_| is_passed) {
+                Some(frame) => {
+                    let site = Site::in_function(samples, frame, LoopKind::BareLoad);
+                    Some((site, 0, true))
+                }
+                None => found,
+            };
+            let Some((site, depth, is_waiting)) = found else {
                 self.worked_ns += stack.weight_ns;
                 continue;
             };
-            let is_waiting = sites.is_waiting(samples, stack.frames[0], &site);
             let heat = self.heat.entry(site).or_default();
             heat.count += stack.count;
             heat.waiting += if is_waiting { stack.count } else { 0 };

@@ -12,6 +12,22 @@ use crate::spin::loops::{LoopKind, SpinLoop, loop_at};
 const LEVELS: usize = 2;
 /// Kernel functions that tell of `sched_yield`.
 const YIELD: &str = "sched_yield";
+/// Functions that only yield: whose caller is who waits.
+const YIELDING: [&str; 6] = [
+    YIELD,
+    "osyield",
+    "pthread_yield",
+    "thrd_yield",
+    "thread::yield_now",
+    "naked_yield",
+];
+/// What Go's scheduler is seen in while a goroutine yields; on the goroutine's own
+/// stack its caller follows.
+const GO_YIELDS: [&str; 3] = [
+    "runtime.gosched_m",
+    "runtime.goschedImpl",
+    "runtime.Gosched",
+];
 
 /// A place that spins.
 #[derive(Debug, Clone)]
@@ -20,6 +36,9 @@ pub(super) struct Site {
     pub(super) frame: usize,
     /// The loop; `None` for yielding without a loop in sight.
     pub(super) spin_loop: Option<SpinLoop>,
+    /// Bytes from where the place begins to the frame's address, where there is no
+    /// loop.
+    from_start: u64,
     /// By which samples of one place are brought together: file or process,
     /// address, kind.
     key: (String, u64, LoopKind),
@@ -55,9 +74,19 @@ impl Site {
         let mut site = Self {
             frame,
             spin_loop,
+            from_start: 0,
             key: (place, 0, kind),
         };
         site.key.1 = site.address(of);
+        site
+    }
+
+    /// A function that waits without a loop of its own in sight.
+    pub(super) fn in_function(samples: &Samples, frame: usize, kind: LoopKind) -> Self {
+        let mut site = Self::new(samples, frame, kind, None);
+        let symbol = samples.frames[frame].symbol.as_ref();
+        site.from_start = symbol.map_or(0, |symbol| symbol.offset);
+        site.key.1 = site.address(&samples.frames[frame]);
         site
     }
 
@@ -72,7 +101,8 @@ impl Site {
 
     /// Where the loop begins: in the file where it is of one.
     pub(super) fn address(&self, frame: &Frame) -> u64 {
-        let start = self.spin_loop.as_ref().map_or(frame.address, |l| l.start);
+        let first = frame.address.wrapping_sub(self.from_start);
+        let start = self.spin_loop.as_ref().map_or(first, |l| l.start);
         match frame.file_address {
             Some(in_file) => in_file.wrapping_sub(frame.address.wrapping_sub(start)),
             None => start,
@@ -103,9 +133,20 @@ impl Sites {
         let yields = kernel.iter().any(|&frame| is_named(samples, frame, YIELD));
         let &first = user.first()?;
         if yields || is_named(samples, first, YIELD) {
-            // Who yields is the caller of the C library's function.
-            let into = usize::from(user.len() > 1 && is_named(samples, first, YIELD));
+            let only_yields =
+                |frame: &&usize| YIELDING.iter().any(|name| is_named(samples, **frame, name));
+            let into = user.iter().take_while(only_yields).count();
+            let into = into.min(user.len() - 1);
             let site = Site::new(samples, user[into], LoopKind::Yielding, None);
+            return Some((site, depth + into));
+        }
+        if let Some(at) = user
+            .iter()
+            .rposition(|&frame| GO_YIELDS.iter().any(|name| is_named(samples, frame, name)))
+        {
+            let is_own = is_named(samples, user[at], GO_YIELDS[2]);
+            let into = (at + usize::from(is_own)).min(user.len() - 1);
+            let site = Site::in_function(samples, user[into], LoopKind::Yielding);
             return Some((site, depth + into));
         }
         if depth > 0 {

@@ -185,6 +185,122 @@ fn the_kernel_tells_of_yields() {
     check(&yields, "do_page_fault", &[], 30);
 }
 
+/// The kernel tells of a yield, and the functions above it are named so.
+#[track_caller]
+fn check_yielding(names: &[&str], expected: &str) {
+    let addresses: Vec<u64> = (0..=names.len() as u64).map(|at| 0x1035 + at).collect();
+    let mut stack = addresses.clone();
+    stack[0] = 0xfff1_0000;
+    let mut sampled = sampled(&[(&stack, 30)], "__x64_sys_sched_yield");
+    for (frame, name) in sampled.samples.frames[1..].iter_mut().zip(names) {
+        frame.symbol = Some(Symbol {
+            name: (*name).to_owned(),
+            offset: 1,
+            source: None,
+        });
+    }
+    let record = judged(&sampled);
+    assert_eq!(record.places[0].function.as_deref(), Some(expected));
+    assert_eq!(record.places[0].kind, "yielding");
+}
+
+#[test]
+fn who_yields_is_the_caller_of_what_only_yields() {
+    check_yielding(&["__GI_sched_yield", "wait_turn", "main"], "wait_turn");
+    let rust = [
+        "sched_yield",
+        "std::thread::yield_now",
+        "spin::lock",
+        "main",
+    ];
+    check_yielding(&rust, "spin::lock");
+    check_yielding(&["runtime.osyield.abi0", "runtime.lock2"], "runtime.lock2");
+    check_yielding(&["sched_yield"], "sched_yield");
+}
+
+#[test]
+fn a_goroutine_that_yields_is_seen_on_both_stacks() {
+    let mut sampled = sampled(&[(&[SUM, 0x1015, 0x1016], 40), (&[DEC, 0x1015], 60)], "");
+    let names = [
+        "runtime.lock2",
+        "runtime.gosched_m",
+        "runtime.mcall",
+        "runtime.Gosched",
+        "main.waitFor",
+    ];
+    for (frame, name) in sampled.samples.frames.iter_mut().zip(names) {
+        frame.symbol = Some(Symbol {
+            name: name.to_owned(),
+            offset: 4,
+            source: None,
+        });
+    }
+    let record = judged(&sampled);
+    let places = record.places.iter();
+    let found: Vec<_> = places
+        .map(|p| (p.function.as_deref().unwrap(), p.samples))
+        .collect();
+    assert_eq!(found, [("main.waitFor", 60), ("runtime.gosched_m", 40)]);
+    assert!(record.places.iter().all(|place| place.kind == "yielding"));
+}
+
+/// Neighbouring samples at one instruction, with so many of them changed.
+fn met_again(sampled: &mut Sampled, frame: usize, still: usize, changed: usize) {
+    let step = |change: i64| {
+        let mut changes = vec![0; 16];
+        changes[3] = change;
+        Step {
+            from: frame,
+            to: frame,
+            ns: PERIOD_NS,
+            changes,
+        }
+    };
+    let steps = [vec![step(0); still], vec![step(1); changed]].concat();
+    sampled.samples.steps.extend(steps);
+}
+
+#[test]
+fn a_thread_that_gets_nowhere_waits() {
+    // In functions without a loop: a call returns, and is made again.
+    let calls: [(&[u64], u64); 1] = [(&[0x1038, 0x103a], 40)];
+    let mut waits = sampled(&calls, "");
+    met_again(&mut waits, 0, 38, 1);
+    assert_eq!(judged(&waits).spin_share, Some(1.0));
+    assert_eq!(judged(&waits).places[0].kind, "bare_load");
+    // A register that counts is progress; so few pairs say nothing.
+    for (still, changed) in [(30, 9), (0, 39), (15, 0)] {
+        let mut works = sampled(&calls, "");
+        met_again(&mut works, 0, still, changed);
+        assert_eq!(judged(&works).spin_share, Some(0.0), "{still} {changed}");
+    }
+    // What is not read is not known to be without consequence.
+    let mut unread = sampled(&calls, "");
+    met_again(&mut unread, 0, 39, 0);
+    unread.samples.code.clear();
+    assert_eq!(judged(&unread).spin_share, Some(0.0));
+}
+
+#[test]
+fn a_thread_that_does_nothing_but_read_the_clock_waits() {
+    let check = |reading: u64, working: u64, expected: f64| {
+        let mut sampled = sampled(&[(&[DEC], reading), (&[SUM], working)], "");
+        sampled.samples.frames[0].symbol = Some(Symbol {
+            name: "__vdso_clock_gettime".to_owned(),
+            offset: 9,
+            source: None,
+        });
+        let share = judged(&sampled).spin_share.unwrap();
+        assert!(
+            (share - expected).abs() < 1e-9,
+            "{reading} {working}: {share}"
+        );
+    };
+    check(80, 20, 0.8);
+    check(60, 40, 0.0);
+    check(20, 0, 0.0);
+}
+
 #[test]
 fn what_one_hint_took_is_seen_in_a_counter() {
     let mut sampled = sampled(&[(&[BLIND], 20), (&[DEC], 20)], "");

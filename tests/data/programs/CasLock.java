@@ -1,0 +1,44 @@
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+
+/** Threads that take a lock by compareAndSet, or by tickets, without a hint. Usage: CasLock SECONDS cas|ticket */
+public class CasLock {
+  static final AtomicReference<Thread> owner = new AtomicReference<>();
+  static final AtomicLong next = new AtomicLong();
+  static final AtomicLong served = new AtomicLong();
+  static long sum;
+
+  static void work() {
+    for (int i = 0; i < 20_000; i++) sum += i * sum;
+  }
+
+  static void byCas(long end) {
+    Thread self = Thread.currentThread();
+    while (System.nanoTime() < end) {
+      while (!owner.compareAndSet(null, self)) {}
+      work();
+      owner.set(null);
+    }
+  }
+
+  static void byTicket(long end) {
+    while (System.nanoTime() < end) {
+      long mine = next.getAndIncrement();
+      while (served.get() != mine) {}
+      work();
+      served.set(mine + 1);
+    }
+  }
+
+  public static void main(String[] arguments) throws Exception {
+    long end = System.nanoTime() + (long) (1e9 * Double.parseDouble(arguments[0]));
+    boolean isCas = arguments[1].equals("cas");
+    Thread[] threads = new Thread[4];
+    for (int i = 0; i < threads.length; i++) {
+      threads[i] = new Thread(() -> { if (isCas) byCas(end); else byTicket(end); });
+      threads[i].start();
+    }
+    for (Thread thread : threads) thread.join();
+    System.out.println(sum);
+  }
+}
