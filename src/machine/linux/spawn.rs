@@ -4,19 +4,21 @@
 //! The child is made the way `posix_spawn` makes one: it borrows the parent's
 //! memory until it executes (`CLONE_VM | CLONE_VFORK`), so that starting costs
 //! the same whatever pinwise itself holds, and it can report back through that
-//! memory: the mask that the kernel granted, or which step failed and why.
+//! memory: the mask that the kernel granted, or which step failed and why. A
+//! traced child runs beside its parent (`CLONE_VM` alone), so that neither ever
+//! has more than a shared reference to what both use.
 
 #![expect(
     unsafe_code,
     reason = "a child that borrows the parent's memory has no safe form"
 )]
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::RawFd;
 use std::path::Path;
 use std::ptr;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU64, Ordering};
 
 use super::bind::ptrace::{self, Orphans};
 use super::signals;
@@ -68,24 +70,56 @@ pub(super) enum Step {
     Execute,
 }
 
+impl Step {
+    const ALL: [Self; 6] = [
+        Self::Clone,
+        Self::Trace,
+        Self::Descriptors,
+        Self::Affinity,
+        Self::Memory,
+        Self::Execute,
+    ];
+}
+
 /// Everything the borrowed child may touch, made before it exists: it must
-/// not allocate.
-struct Shared {
-    program: *const libc::c_char,
+/// not allocate. What it writes is atomic, since its parent may run meanwhile.
+struct Shared<'a> {
+    program: &'a CStr,
     arguments: Vec<*const libc::c_char>,
     environment: Vec<*const libc::c_char>,
     descriptors: [RawFd; 3],
     mask: Vec<u64>,
     memory_mode: libc::c_int,
     memory_nodes: Vec<u64>,
-    signals: *const libc::sigset_t,
+    signals: &'a libc::sigset_t,
     parent: libc::pid_t,
-    slot: *const AtomicI32,
-    granted: Vec<u64>,
-    granted_bytes: libc::c_long,
-    failed: Option<(Step, libc::c_int)>,
+    slot: &'a AtomicI32,
+    granted: Vec<AtomicU64>,
+    granted_bytes: AtomicI64,
+    /// Place in [`Step::ALL`], or [`NONE`].
+    failed_step: AtomicI32,
+    failed_errno: AtomicI32,
     /// May the child go on? It waits at the very beginning until it may.
     gate: AtomicI32,
+}
+
+/// No step failed.
+const NONE: i32 = -1;
+
+impl Shared<'_> {
+    fn failure(&self) -> Option<(Step, io::Error)> {
+        let step = usize::try_from(self.failed_step.load(Ordering::SeqCst)).ok()?;
+        let errno = self.failed_errno.load(Ordering::SeqCst);
+        Some((*Step::ALL.get(step)?, io::Error::from_raw_os_error(errno)))
+    }
+
+    /// The mask that the kernel granted.
+    fn granted(&self) -> CpuSet {
+        let bytes = self.granted_bytes.load(Ordering::SeqCst);
+        let words = usize::try_from(bytes).unwrap_or(0).div_ceil(8);
+        let granted = self.granted.iter().take(words);
+        CpuSet::from_words(granted.map(|word| word.load(Ordering::SeqCst)).collect())
+    }
 }
 
 /// What the gate of a child says.
@@ -124,8 +158,8 @@ impl Spawner {
             let end = std::iter::once(ptr::null());
             strings.iter().map(|s| s.as_ptr()).chain(end).collect()
         };
-        let mut shared = Shared {
-            program: plan.program.as_ptr(),
+        let shared = Shared {
+            program: plan.program,
             arguments: pointers(plan.arguments),
             environment: pointers(plan.environment),
             descriptors: plan.descriptors,
@@ -138,22 +172,23 @@ impl Spawner {
             // SAFETY: the call has no preconditions.
             parent: unsafe { libc::getpid() },
             slot: plan.slot,
-            granted: vec![0; MASK_WORDS],
-            granted_bytes: 0,
-            failed: None,
+            granted: (0..MASK_WORDS).map(|_| AtomicU64::new(0)).collect(),
+            granted_bytes: AtomicI64::new(0),
+            failed_step: AtomicI32::new(NONE),
+            failed_errno: AtomicI32::new(0),
             gate: AtomicI32::new(if plan.is_traced { WAIT } else { GO_ON }),
         };
         // A parent that sleeps cannot begin to trace.
         let sleeps = if plan.is_traced { 0 } else { libc::CLONE_VFORK };
         let flags = libc::CLONE_VM | sleeps | libc::SIGCHLD;
+        let argument = (&raw const shared).cast_mut().cast();
         // SAFETY: the child runs `child_main` on its own stack, whose top is
-        // aligned as mmap aligns pages; this thread sleeps until the child
-        // has executed or exited (CLONE_VFORK, or `let_go` below, which touches
-        // the gate only), so `shared` outlives its use and is not touched by
-        // both at once.
+        // aligned as mmap aligns pages; this function returns after the child
+        // has executed or exited (CLONE_VFORK, or `let_go` below), so `shared`
+        // outlives its use. Both only read it, but for the atomics.
         let pid = unsafe {
             let top = self.stack.byte_add(STACK_BYTES);
-            libc::clone(child_main, top, flags, (&raw mut shared).cast())
+            libc::clone(child_main, top, flags, argument)
         };
         if pid < 0 {
             return Err((Step::Clone, io::Error::last_os_error()));
@@ -161,16 +196,14 @@ impl Spawner {
         if plan.is_traced {
             let_go(pid, &shared.gate).map_err(|error| (Step::Trace, error))?;
         }
-        if let Some((step, errno)) = shared.failed {
+        if let Some(failure) = shared.failure() {
             collect_failed(pid);
             plan.slot.store(0, Ordering::SeqCst);
-            return Err((step, io::Error::from_raw_os_error(errno)));
+            return Err(failure);
         }
-        let bytes = usize::try_from(shared.granted_bytes).unwrap_or(0);
-        shared.granted.truncate(bytes.div_ceil(8));
         Ok(Child {
             pid,
-            granted: CpuSet::from_words(shared.granted),
+            granted: shared.granted(),
         })
     }
 }
@@ -205,16 +238,22 @@ fn let_go(pid: libc::pid_t, gate: &AtomicI32) -> io::Result<()> {
 
 /// Takes the child that exited without executing.
 fn collect_failed(pid: libc::pid_t) {
-    let mut status = 0;
-    // SAFETY: the pointer is valid.
-    unsafe { libc::waitpid(pid, &raw mut status, 0) };
+    loop {
+        let mut status = 0;
+        // SAFETY: the pointer is valid.
+        let waited = sys::check(unsafe { libc::waitpid(pid, &raw mut status, 0) });
+        if !waited.is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {
+            return;
+        }
+    }
 }
 
 /// The borrowed child. It must not allocate, lock, panic or return to Rust
 /// code of the parent: system calls only.
 extern "C" fn child_main(argument: *mut libc::c_void) -> libc::c_int {
-    // SAFETY: `argument` is the `Shared` of `spawn`, which sleeps meanwhile.
-    let shared = unsafe { &mut *argument.cast::<Shared>() };
+    // SAFETY: `argument` is the `Shared` of `spawn`, which has shared references
+    // to it only and does not return before this child has executed or exited.
+    let shared = unsafe { &*argument.cast_const().cast::<Shared<'_>>() };
     while shared.gate.load(Ordering::SeqCst) == WAIT {
         // SAFETY: the address is valid; without a time-out.
         unsafe {
@@ -227,16 +266,17 @@ extern "C" fn child_main(argument: *mut libc::c_void) -> libc::c_int {
         unsafe { libc::_exit(127) }
     }
     let step = prepare_and_execute(shared);
-    // SAFETY: errno belongs to the sleeping parent's thread; reading it is
-    // what the parent would do.
+    // SAFETY: errno is the parent thread's, which sleeps in the kernel meanwhile;
+    // reading it is what the parent would do.
     let errno = unsafe { *libc::__errno_location() };
-    shared.failed = Some((step, errno));
+    shared.failed_errno.store(errno, Ordering::SeqCst);
+    shared.failed_step.store(step as i32, Ordering::SeqCst);
     // SAFETY: ends the child only.
     unsafe { libc::_exit(127) }
 }
 
 /// Returns only where a step failed.
-fn prepare_and_execute(shared: &mut Shared) -> Step {
+fn prepare_and_execute(shared: &Shared<'_>) -> Step {
     // SAFETY: system calls on plain integers and on buffers of `shared` that
     // are as long as said; dup2 onto 0 to 2 affects the child's own table.
     unsafe {
@@ -246,7 +286,7 @@ fn prepare_and_execute(shared: &mut Shared) -> Step {
         if libc::getppid() != shared.parent {
             libc::_exit(127);
         }
-        (*shared.slot).store(libc::getpid(), Ordering::SeqCst);
+        shared.slot.store(libc::getpid(), Ordering::SeqCst);
         // Rust programs ignore SIGPIPE; the command must not inherit that.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         signals::stop_listening();
@@ -269,12 +309,13 @@ fn prepare_and_execute(shared: &mut Shared) -> Step {
         if set < 0 {
             return Step::Affinity;
         }
-        shared.granted_bytes = libc::syscall(
+        let granted_bytes = libc::syscall(
             libc::SYS_sched_getaffinity,
             0,
             shared.granted.len() * 8,
-            shared.granted.as_mut_ptr(),
+            shared.granted.as_ptr(),
         );
+        shared.granted_bytes.store(granted_bytes, Ordering::SeqCst);
         if shared.memory_mode >= 0 {
             let set = libc::syscall(
                 libc::SYS_set_mempolicy,
@@ -288,7 +329,7 @@ fn prepare_and_execute(shared: &mut Shared) -> Step {
         }
         libc::sigprocmask(libc::SIG_SETMASK, shared.signals, ptr::null_mut());
         libc::execve(
-            shared.program,
+            shared.program.as_ptr(),
             shared.arguments.as_ptr(),
             shared.environment.as_ptr(),
         );
@@ -374,4 +415,70 @@ fn executable(path: &str) -> Result<(), FindError> {
     sys::check(unsafe { libc::access(path.as_ptr(), libc::X_OK) })
         .map(|_| ())
         .map_err(|_| FindError::NotExecutable("it is not marked executable (chmod +x)".to_owned()))
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests start processes")]
+mod tests {
+    use super::*;
+    use std::process::Command;
+    use std::time::Duration;
+
+    #[test]
+    fn steps_are_told_by_their_place() {
+        for (place, step) in Step::ALL.into_iter().enumerate() {
+            assert_eq!(step as usize, place);
+        }
+    }
+
+    /// Signals that were taken.
+    static TAKEN: AtomicI32 = AtomicI32::new(0);
+
+    extern "C" fn take(_signal: libc::c_int) {
+        TAKEN.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn sleeps(thread: i32) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
+        stat.is_ok_and(|stat| {
+            stat.rsplit_once(") ")
+                .is_some_and(|(_, s)| s.starts_with('S'))
+        })
+    }
+
+    fn until(is_so: impl Fn() -> bool) {
+        while !is_so() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn a_child_is_taken_though_a_signal_interrupts() {
+        // SAFETY: a handler that counts; without SA_RESTART calls are interrupted.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = take as *const () as usize;
+            libc::sigaction(libc::SIGUSR2, &raw const action, ptr::null_mut());
+        }
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let (send, receive) = std::sync::mpsc::channel();
+        let waiter = std::thread::spawn(move || {
+            // SAFETY: the call has no preconditions.
+            send.send(unsafe { libc::gettid() }).unwrap();
+            collect_failed(pid);
+        });
+        let thread = receive.recv().unwrap();
+        until(|| sleeps(thread));
+        let own = i32::try_from(std::process::id()).unwrap();
+        // SAFETY: a signal with a handler, to a thread of this process.
+        unsafe { libc::syscall(libc::SYS_tgkill, own, thread, libc::SIGUSR2) };
+        until(|| TAKEN.load(Ordering::SeqCst) > 0);
+        until(|| sleeps(thread) || waiter.is_finished());
+        child.kill().unwrap();
+        waiter.join().unwrap();
+        // SAFETY: nothing is to be written.
+        let left = unsafe { libc::waitpid(pid, ptr::null_mut(), libc::WNOHANG) };
+        assert_eq!(left, -1, "the child was left");
+    }
 }
