@@ -299,6 +299,27 @@ fn functions(lines: &[String]) -> Vec<(String, usize)> {
     found
 }
 
+/// Release builds, which users have, are never told by a variable to fail.
+#[test]
+fn faults_are_read_only_with_debug_assertions() {
+    let mut seen = 0;
+    for source in sources() {
+        for (at, line) in source.lines.iter().enumerate() {
+            if !code(line).contains("PINWISE_FAULT") {
+                continue;
+            }
+            seen += 1;
+            let before = source.lines[..at].iter().rev();
+            let item = before.take_while(|line| !line.is_empty());
+            let is_for_tests = item
+                .into_iter()
+                .any(|line| line == "#[cfg(debug_assertions)]");
+            assert!(is_for_tests, "{}: {line}", source.path.display());
+        }
+    }
+    assert!(seen > 0, "the variable has another name");
+}
+
 #[test]
 fn every_file_says_what_it_is_for_and_names_say_something() {
     for source in sources() {
