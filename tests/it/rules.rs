@@ -379,6 +379,31 @@ fn polling_places_new_processes_too() {
 }
 
 #[test]
+fn what_a_program_got_ends_with_it() {
+    use std::io::Write;
+    const TEST: &str = "what_a_program_got_ends_with_it";
+    let Some(mut stage) = Stage::new(TEST) else {
+        return;
+    };
+    std::fs::copy("/bin/sh", stage.path("napper")).unwrap();
+    stage.rule("place = \"cpu:0\"");
+    let mut command = Command::new(stage.path("napper"));
+    command.args(["-c", "read line; exec sleep 600"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let process = stage.keep(child);
+    stage.start(&[]);
+    if stage.read("err").contains("looked for every") {
+        return skipped(TEST, "the kernel tells nobody here of new programs");
+    }
+    stage.until_on(process, "0");
+    writeln!(input).unwrap();
+    stage.until_on(process, &all());
+    assert_eq!(stage.log()[1]["why"], "it runs another program now");
+    assert!(stage.end("TERM").success());
+}
+
+#[test]
 fn hostile_names_stay_in_their_line() {
     let Some(mut stage) = Stage::new("hostile_names_stay_in_their_line") else {
         return;

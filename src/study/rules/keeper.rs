@@ -1,5 +1,7 @@
 //! Who has what from the rules, and what is done about a process.
 
+mod unasked;
+
 use std::collections::BTreeMap;
 
 use super::{Plan, Wanted};
@@ -31,6 +33,8 @@ pub struct Keeper<P, L> {
     ledger: Option<L>,
     plan: Plan,
     held: BTreeMap<i32, Held>,
+    /// Of those who have something, who has it by a rule: the others inherited it.
+    asked: BTreeMap<i32, u64>,
     /// Masks that were given: a process without one of them inherited nothing.
     masks: Vec<CpuSet>,
     /// Processes that were refused, so that it is told once.
@@ -60,6 +64,7 @@ impl<P: Processes, L: Ledger> Keeper<P, L> {
             ledger,
             plan,
             held: BTreeMap::new(),
+            asked: BTreeMap::new(),
             masks: Vec::new(),
             refused: BTreeMap::new(),
             full: DEAD,
@@ -146,52 +151,17 @@ impl<P: Processes, L: Ledger> Keeper<P, L> {
             return;
         }
         match self.plan.rules.first_match(&mut self.host.facts(process)) {
-            Some(rule) => self.apply(process, rule, tell),
-            None => self.note_heir(process),
+            Some(rule) => {
+                self.apply(process, rule, tell);
+                if let Some(held) = self.held.get(&process) {
+                    self.asked.insert(process, held.start);
+                }
+            }
+            None => self.consider_unasked(process, tell),
         }
         if self.held.len() + self.refused.len() > self.full {
             self.prune();
         }
-    }
-
-    /// A process without a rule that has its parent's CPUs is given them back
-    /// with it.
-    fn note_heir(&mut self, process: i32) {
-        if self.masks.is_empty() {
-            return;
-        }
-        let mask = self.host.mask(process);
-        if !mask.is_some_and(|mask| self.masks.contains(&mask)) {
-            return;
-        }
-        if let Some(identity) = self.host.identity(process)
-            && !self.is_held(process, &identity)
-            && let Some(held) = self.inherited(process, &identity)
-        {
-            // Where it cannot be written down it is still found by its parent.
-            let _ = self.note(&held);
-        }
-    }
-
-    fn is_held(&self, process: i32, identity: &Identity) -> bool {
-        let held = self.held.get(&process);
-        held.is_some_and(|held| held.start == identity.start)
-    }
-
-    /// What a process has from a parent that was placed here.
-    fn inherited(&mut self, process: i32, identity: &Identity) -> Option<Held> {
-        let parent = self.held.get(&identity.parent)?.clone();
-        let mask = self.host.mask(process)?;
-        let nice = self.host.nice(process)?;
-        let has_mask = parent.masks.contains(&mask);
-        let has_nice = parent.nices.contains(&nice);
-        let start = self.host.identity(identity.parent)?.start;
-        ((has_mask || has_nice) && start == parent.start).then_some(Held {
-            process,
-            start: identity.start,
-            masks: if has_mask { parent.masks } else { Vec::new() },
-            nices: if has_nice { parent.nices } else { Vec::new() },
-        })
     }
 
     fn apply(&mut self, process: i32, rule: usize, tell: &mut dyn FnMut(Told)) {
@@ -374,9 +344,14 @@ impl<P: Processes, L: Ledger> Keeper<P, L> {
         if self.ledger.is_none() {
             return;
         }
+        self.give(held, rule, why, tell);
+        self.forget(held.process);
+    }
+
+    /// Sets back what is held here, and tells it.
+    fn give(&mut self, held: &Held, rule: Option<usize>, why: &str, tell: &mut dyn FnMut(Told)) {
         let from = self.host.mask(held.process);
         let threads = release(&mut self.host, held.process, held);
-        self.forget(held.process);
         if threads == 0 {
             return;
         }
@@ -409,6 +384,7 @@ impl<P: Processes, L: Ledger> Keeper<P, L> {
     }
 
     fn forget(&mut self, process: i32) {
+        self.asked.remove(&process);
         if let Some(held) = self.held.remove(&process)
             && let Some(ledger) = &mut self.ledger
         {

@@ -274,6 +274,65 @@ fn children_and_threads_inherit_and_are_given_back() {
     assert_eq!(host.on(23), "1 0");
 }
 
+/// A process begins another program.
+fn execute(host: &Host, process: i32, executable: &str) {
+    let mut world = host.0.borrow_mut();
+    executable.clone_into(&mut world.all.get_mut(&process).unwrap().executable);
+}
+
+#[test]
+fn what_a_program_got_ends_with_it() {
+    let host = Host::default();
+    host.add(10, 1, "/bin/db", "0-7");
+    let (mut keeper, _) = kept(&host, &[("/bin/db", "place = \"cpu:1\"\nnice = -5")]);
+    assert_eq!(host.on(10), "1 -5");
+    execute(&host, 10, "/home/x/other");
+    let told = collect(|tell| keeper.consider(10, tell));
+    assert_eq!(host.on(10), "0-7 0");
+    assert_eq!(told[0].change, RuleChangeKind::Released);
+    assert_eq!(told[0].why.as_deref(), Some("it runs another program now"));
+    assert!(host.0.borrow().written.is_empty());
+}
+
+#[test]
+fn who_inherited_keeps_it_after_the_parent() {
+    let host = Host::default();
+    host.add(10, 1, "/bin/db", "0-7");
+    let (mut keeper, _) = kept(&host, &[("/bin/db", "place = \"cpu:1\"")]);
+    host.add(20, 10, "/bin/child", "1");
+    collect(|tell| keeper.consider(20, tell));
+    {
+        let mut world = host.0.borrow_mut();
+        world.all.remove(&10);
+        world.all.get_mut(&20).unwrap().parent = 1;
+    }
+    assert!(collect(|tell| keeper.look(tell)).is_empty());
+    assert_eq!(host.on(20), "1 0");
+    collect(|tell| keeper.give_all_back(tell));
+    assert_eq!(host.on(20), "0-7 0");
+}
+
+#[test]
+fn a_raised_priority_is_not_inherited_by_other_programs() {
+    let host = Host::default();
+    host.add(10, 1, "/bin/db", "0-7");
+    let (mut keeper, _) = kept(&host, &[("/bin/db", "place = \"cpu:1\"\nnice = -5")]);
+    // A fork, as it is seen before it begins another program.
+    host.add(20, 10, "/bin/db", "1");
+    host.set(20, |state, _| state.1 = -5).unwrap();
+    collect(|tell| keeper.consider(20, tell));
+    assert_eq!(host.on(20), "1 -5");
+    execute(&host, 20, "/home/x/other");
+    let told = collect(|tell| keeper.consider(20, tell));
+    assert_eq!(host.on(20), "1 0");
+    let why = told[0].why.as_deref();
+    assert_eq!(why, Some("a raised priority is not inherited"));
+    // It is told once, and the CPUs come back in the end.
+    assert!(collect(|tell| keeper.consider(20, tell)).is_empty());
+    collect(|tell| keeper.give_all_back(tell));
+    assert_eq!((host.on(10), host.on(20)), ("0-7 0".into(), "0-7 0".into()));
+}
+
 #[test]
 fn a_new_start_knows_its_own() {
     let host = Host::default();
