@@ -12,10 +12,12 @@ use super::terminal::Terminal;
 use super::{Exit, own_program, restore};
 use crate::machine::linux::{
     self, LinuxProcesses, ProcessWatch, RulesJournal, may_set_any_nice, own_user_is_root, user_id,
+    writable_by_others,
 };
 use crate::record::RuleChange;
 use crate::report;
 use crate::study::rules::{Keeper, Plan, Told, keep, survey};
+use crate::workload::rules::{Position, RulesError};
 
 pub(super) fn rules(
     global: &Global,
@@ -39,8 +41,32 @@ const LARGEST: u64 = 1 << 20;
 fn load(file: &Path) -> anyhow::Result<Plan> {
     let text = read_text(file, LARGEST).with_context(|| file.display().to_string())?;
     let (topology, _) = linux::discover()?;
-    Plan::read(&text, &topology, user_id)
-        .map_err(|error| anyhow::anyhow!("{}:{error}", file.display()))
+    let mut plan = Plan::read(&text, &topology, user_id)
+        .map_err(|error| anyhow::anyhow!("{}:{error}", file.display()))?;
+    let doubts = [plan.rules.doubts(), open_files(&plan, file)].concat();
+    plan.rules.warnings.extend(doubts);
+    Ok(plan)
+}
+
+/// Files that decide who gets what, and that others may change.
+fn open_files(plan: &Plan, file: &Path) -> Vec<RulesError> {
+    let start = Position { line: 1, column: 1 };
+    let own = writable_by_others(file, None).map(|who| (start, format!("these rules: {who}")));
+    let executables = plan.rules.executable_paths().into_iter();
+    let executables = executables.filter_map(|(rule, path)| {
+        let who = writable_by_others(&path, rule.user_id)?;
+        let name = &rule.name.value;
+        Some((
+            rule.name.position,
+            format!("rule '{name}': executable: {who}"),
+        ))
+    });
+    let all = own.into_iter().chain(executables);
+    all.map(|(position, what)| RulesError {
+        position,
+        reason: format!("{what}: anything could be put there"),
+    })
+    .collect()
 }
 
 fn warn(plan: &Plan, file: &Path, terminal: &Terminal) {

@@ -404,6 +404,54 @@ fn what_a_program_got_ends_with_it() {
 }
 
 #[test]
+fn rules_that_others_could_use_are_told() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let (inside, file) = (folder.path().join("bin"), folder.path().join("rules.toml"));
+    std::fs::create_dir(&inside).unwrap();
+    let text = format!(
+        "[[rule]]\nname = 'a'\nexecutable = '{0}/db'\nnice = -1\n\
+         [[rule]]\nname = 'b'\nexecutable = 'db'\nnice = 1\n",
+        inside.display()
+    );
+    std::fs::write(&file, text).unwrap();
+    let mode = |path, mode| {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    };
+    let shown = file.display().to_string();
+    let warnings = || {
+        let output = run(&["rules", "check", &shown]);
+        assert!(output.status.success(), "{output:?}");
+        texts(&output).1
+    };
+    mode(&inside, 0o755);
+    mode(&file, 0o644);
+    let told = warnings();
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines.len(), 2, "{told}");
+    assert!(
+        lines[0].contains(":4:8: nice: rule 'a' without user"),
+        "{told}"
+    );
+    assert!(
+        lines[1].contains(":6:8: rule 'b': executable = \"db\""),
+        "{told}"
+    );
+    mode(&inside, 0o777);
+    mode(&file, 0o666);
+    let told = warnings();
+    assert_eq!(told.lines().count(), 4, "{told}");
+    let others = "may be written to by others";
+    for (place, path) in [("1:1: these rules", &file), ("2:8: rule 'a'", &inside)] {
+        let line = told.lines().find(|line| line.contains(place)).unwrap();
+        assert!(
+            line.contains(&format!("{} {others}", path.display())),
+            "{told}"
+        );
+    }
+}
+
+#[test]
 fn hostile_names_stay_in_their_line() {
     let Some(mut stage) = Stage::new("hostile_names_stay_in_their_line") else {
         return;

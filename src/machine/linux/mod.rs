@@ -54,7 +54,7 @@ pub use pins::{PinError, Pins, thread_settings};
 pub use probe::available_memory_bytes;
 pub use processes::{
     Journal as RulesJournal, JournalError, LinuxProcesses, ProcessWatch, RulesLeft,
-    may_set_any_nice, own_user_is_root, user_id,
+    may_set_any_nice, own_user_is_root, user_id, writable_by_others,
 };
 pub use sample::{
     Chain as SampleChain, Record as SampleRecord, Records as SampleRecords,

@@ -118,6 +118,22 @@ impl Glob {
         }
     }
 
+    /// The path up to the first component with a sign in it; the whole where there
+    /// is none.
+    #[must_use]
+    pub(super) fn fixed_path(&self) -> Vec<u8> {
+        let byte = |part: &Part| match part {
+            Part::Byte(byte) => Some(*byte),
+            _ => None,
+        };
+        let mut fixed: Vec<u8> = self.parts.iter().map_while(byte).collect();
+        if fixed.len() < self.parts.len() {
+            let slash = fixed.iter().rposition(|&byte| byte == b'/');
+            fixed.truncate(slash.map_or(0, |at| at.max(1)));
+        }
+        fixed
+    }
+
     /// Can a path match that begins at the root?
     #[must_use]
     pub(super) fn may_begin_with_slash(&self) -> bool {
@@ -219,6 +235,22 @@ mod tests {
         check("[]a]", &["]", "a"], &["b"]);
         check(r"\*\[", &["*["], &["x["]);
         check("", &[""], &["a"]);
+    }
+
+    #[test]
+    fn the_path_before_the_first_sign() {
+        for (pattern, path) in [
+            ("/usr/bin/db", "/usr/bin/db"),
+            ("/usr/bin/db*", "/usr/bin"),
+            ("/usr/*/db", "/usr"),
+            ("/usr/", "/usr/"),
+            ("/*", "/"),
+            ("**/db", ""),
+            (r"/a\*b/c?", "/a*b"),
+        ] {
+            let fixed = Glob::parse(pattern).unwrap().fixed_path();
+            assert_eq!(String::from_utf8(fixed).unwrap(), path, "{pattern}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! reads only what the rules ask for. What a placement stands for is decided
 //! elsewhere.
 
+mod doubts;
 mod glob;
 mod parse;
 

@@ -179,6 +179,37 @@ fn rules_behind_a_wider_one_are_told() {
     check("executable = \"x\"", "executable = \"y\"", false);
 }
 
+#[test]
+fn rules_that_anybody_can_match_are_doubted() {
+    #[track_caller]
+    fn check(lines: &str, told: &[(usize, &str)]) {
+        let text = format!("[[rule]]\nname = \"a\"\n{lines}");
+        let doubts = Rules::parse(&text).unwrap().doubts();
+        assert_eq!(doubts.len(), told.len(), "{lines}: {doubts:?}");
+        for (doubt, (line, words)) in doubts.iter().zip(told) {
+            assert_eq!(doubt.position.line, *line, "{doubt}");
+            assert!(doubt.reason.contains(words), "{doubt}");
+        }
+    }
+    let any_file = (2, "any file of that name");
+    check("executable = \"db\"\nplace = \"cpu:1\"", &[any_file]);
+    check("executable = \"db\"\nnice = 1", &[any_file]);
+    check(
+        "executable = \"db\"\nnice = -1",
+        &[(4, "raises the priority of anybody's"), any_file],
+    );
+    check("executable = \"/bin/db\"\nnice = -1", &[(4, "LD_PRELOAD")]);
+    for harmless in [
+        "executable = \"db\"\nuser = 7\nnice = -1",
+        "executable = \"/bin/db\"\nnice = 1",
+        // Nothing is given, or everybody is meant.
+        "executable = \"db\"\nplace = \"os-default\"",
+        "executable = \"*\"\nplace = \"cpu:1\"",
+    ] {
+        check(harmless, &[]);
+    }
+}
+
 proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in "\\PC{0,80}") {

@@ -6,6 +6,7 @@
 mod connector;
 mod cpuset;
 mod journal;
+mod ownership;
 mod watch;
 
 use std::fs::File;
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 pub use connector::user_id;
 pub use journal::{Journal, JournalError, RulesLeft};
+pub use ownership::writable_by_others;
 pub use watch::ProcessWatch;
 
 use super::capture::read_file;

@@ -1,0 +1,82 @@
+//! Who besides its owner may put something else in the place of a file.
+//!
+//! Access control lists are not looked at.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use super::super::sys;
+
+/// Who may write to a file, or change what its path leads to, besides root, this
+/// user and `owner`: a clause, or `None` where nobody may. Of a path that leads
+/// to nothing yet, what there is of it counts.
+#[must_use]
+pub fn writable_by_others(path: &Path, owner: Option<u32>) -> Option<String> {
+    let existing = path.ancestors().find_map(|part| part.canonicalize().ok())?;
+    let may_be_new = std::fs::symlink_metadata(path).is_err() || existing.is_dir();
+    let trusted = [Some(0), Some(sys::effective_user()), owner];
+    for (depth, part) in existing.ancestors().enumerate() {
+        let found = std::fs::metadata(part).ok()?;
+        if !trusted.contains(&Some(found.uid())) {
+            let user = found.uid();
+            return Some(format!("{} belongs to user {user}", part.display()));
+        }
+        // Where the sticky bit is set others may add files, but change none.
+        let protects = found.mode() & libc::S_ISVTX != 0 && !(depth == 0 && may_be_new);
+        if is_open(&found) && !protects {
+            return Some(format!("{} may be written to by others", part.display()));
+        }
+    }
+    None
+}
+
+/// May others than the owner and root's group write to it?
+fn is_open(found: &Metadata) -> bool {
+    let group = if found.gid() == 0 { 0 } else { 0o020 };
+    found.mode() & (0o002 | group) != 0
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests arrange files")]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn who_may_change_what_a_path_leads_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let (inside, file) = (root.join("bin"), root.join("bin/db"));
+        std::fs::create_dir(&inside).unwrap();
+        std::fs::write(&file, "").unwrap();
+        let mode = |path: &Path, mode| {
+            std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+        };
+        #[track_caller]
+        fn check(path: &Path, open: Option<&Path>) {
+            let told = writable_by_others(path, None);
+            let expected =
+                open.map(|path| format!("{} may be written to by others", path.display()));
+            assert_eq!(told, expected);
+        }
+        mode(&inside, 0o755);
+        mode(&file, 0o755);
+        check(&file, None);
+        mode(&file, 0o757);
+        check(&file, Some(&file));
+        mode(&file, 0o755);
+        mode(&inside, 0o777);
+        check(&file, Some(&inside));
+        // Others may add files there, but change none.
+        mode(&inside, 0o1777);
+        check(&file, None);
+        check(&inside.join("none"), Some(&inside));
+        check(&inside, Some(&inside));
+        // A link counts as what it leads to.
+        let link = root.join("link");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        mode(&file, 0o757);
+        check(&link, Some(&file));
+    }
+}

@@ -1,0 +1,72 @@
+//! What a file of rules gives to whom it may not be meant for.
+//!
+//! Rules are kept by root, and a process decides by itself what it runs: a rule
+//! that anybody's process can match gives anybody what it gives.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use super::{At, Executable, Rule, Rules, RulesError, parse};
+
+impl Rules {
+    /// Rules that processes can match for which they may not be meant.
+    #[must_use]
+    pub fn doubts(&self) -> Vec<RulesError> {
+        let rules = self.rules.iter().filter(|rule| rule.gives_something());
+        let open = rules.filter(|rule| rule.user.is_none());
+        open.flat_map(|rule| [raised(rule), name_only(rule)])
+            .flatten()
+            .collect()
+    }
+
+    /// The files of executables that rules name, as far as they hold no pattern:
+    /// a file, or the folder below which everything may match.
+    #[must_use]
+    pub fn executable_paths(&self) -> Vec<(&Rule, PathBuf)> {
+        let rules = self.rules.iter().filter(|rule| rule.gives_something());
+        rules
+            .filter_map(|rule| match rule.executable.as_ref()? {
+                Executable::Path(glob) => {
+                    Some((rule, OsString::from_vec(glob.fixed_path()).into()))
+                }
+                Executable::Name(_) => None,
+            })
+            .collect()
+    }
+}
+
+impl Rule {
+    /// Does it do more than leave processes where they are?
+    fn gives_something(&self) -> bool {
+        let is_placed = |place: &At<String>| place.value != "os-default";
+        self.nice.is_some() || self.place.as_ref().is_some_and(is_placed)
+    }
+}
+
+fn raised(rule: &Rule) -> Option<RulesError> {
+    let nice = rule.nice.as_ref().filter(|nice| nice.value < 0)?;
+    Some(RulesError {
+        position: nice.position,
+        reason: parse::in_one_line(&format!(
+            "nice: rule '{}' without user raises the priority of anybody's process that \
+             matches, with whatever LD_PRELOAD put into it; add user",
+            rule.name.value
+        )),
+    })
+}
+
+fn name_only(rule: &Rule) -> Option<RulesError> {
+    let Some(Executable::Name(glob)) = &rule.executable else {
+        return None;
+    };
+    let name = glob.to_string();
+    (!name.trim_matches('*').is_empty()).then(|| RulesError {
+        position: rule.name.position,
+        reason: parse::in_one_line(&format!(
+            "rule '{}': executable = \"{name}\" matches any file of that name, in anybody's \
+             folder; write its path, or add user",
+            rule.name.value
+        )),
+    })
+}
