@@ -31,18 +31,11 @@ pub(super) fn serve(
     if store == Location::Nowhere {
         bail!("--store none: there is nothing to serve");
     }
-    if let Location::Sqlite(path) = &store
-        && !path.exists()
-    {
-        terminal.note(&format!(
-            "there is no store {} yet: its records show as soon as there are any",
-            path.display()
-        ));
-    }
     let page = super::report::template()?.into_owned();
     let secret = new_secret()?;
     let ticket = args.open.then(new_secret).transpose()?;
     let shown = store.to_string();
+    let is_missing = matches!(&store, Location::Sqlite(path) if !path.exists());
     let spool = super::spool(&store, *terminal)?;
     let teller = *terminal;
     let site = Site {
@@ -65,7 +58,12 @@ pub(super) fn serve(
         door.address(),
         terminal,
     )?;
-    terminal.note(&format!("the records of {shown}; Ctrl-C ends it"));
+    let yet = if is_missing {
+        ", which is not there yet"
+    } else {
+        ""
+    };
+    terminal.note(&format!("the records of {shown}{yet}; Ctrl-C ends it"));
     let redirect = ticket.and_then(|ticket| {
         let address = format!("{base}open/{}", ticket.word());
         let redirect = Redirect::write(&address)

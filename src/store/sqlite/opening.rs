@@ -88,7 +88,8 @@ impl Sqlite {
     /// What stands for a file that is not there; `None` where it is.
     fn absent(path: &Path) -> Result<Option<Self>, StoreError> {
         match std::fs::metadata(path) {
-            Ok(_) => return Ok(None),
+            Ok(found) if found.is_file() => return Ok(None),
+            Ok(_) => return Err(cannot_open(path, &NO_FILE)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(cannot_open(path, &error)),
         }
@@ -210,7 +211,10 @@ fn known() -> i64 {
     i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
 }
 
-fn cannot_open(path: &Path, error: &std::io::Error) -> StoreError {
+/// Why a folder, or what would keep its reader waiting, is no store.
+const NO_FILE: &str = "it is not a file";
+
+fn cannot_open(path: &Path, error: &dyn std::fmt::Display) -> StoreError {
     StoreError::Open {
         path: path.display().to_string(),
         reason: error.to_string(),
@@ -230,6 +234,7 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
             Err(cannot_open(path, &error))
         }
+        Err(_) if !path.is_file() => Err(cannot_open(path, &NO_FILE)),
         _ => Ok(()),
     }
 }

@@ -38,11 +38,12 @@ fn stores_that_cannot_be_opened() {
         "sqlite:folder",
         &["the store folder cannot be opened", "--store"],
     );
-    is_refused(
-        &trial,
-        "/proc/no/store.db",
-        &["/proc/no/store.db", "--store none"],
-    );
+    // What reads makes no folder; what measures cannot.
+    let nowhere = "/proc/no/store.db";
+    compare_into(&trial, nowhere).is_refused(&[nowhere, "--store none"]);
+    trial
+        .run(&["show", "last", "--store", nowhere])
+        .is_refused(&["the store is empty"]);
     std::fs::write(trial.path("file"), "").unwrap();
     is_refused(&trial, "file/store.db", &["file/store.db cannot be opened"]);
     is_refused(
@@ -264,6 +265,10 @@ fn a_disk_that_fills_up() {
     let before = runs_kept();
     assert!(before > 20 && before < 500, "{before} runs");
     disk.resize("8m");
+    assert_eq!(runs_kept(), before);
+    // The next to write takes them in.
+    let tag = [&["tag", "last", "--add", "kept"][..], &store].concat();
+    trial.run(&tag).succeeded();
     assert_eq!(runs_kept(), before);
     assert_eq!(journals(&at), 0);
 }
