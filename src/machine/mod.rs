@@ -302,6 +302,8 @@ pub struct Run {
     pub steal: Option<Duration>,
     /// Times the cgroup's quota stopped its processes meanwhile.
     pub throttled: Option<u64>,
+    /// Processes that the command left running, and that still run.
+    pub left_running: Vec<String>,
     /// How it ended.
     pub end: End,
     /// Standard output and standard error where they were kept.
@@ -332,6 +334,7 @@ impl Run {
             foreign_cpu: None,
             steal: None,
             throttled: None,
+            left_running: Vec::new(),
             end,
             output: None,
             stderr_tail: Vec::new(),

@@ -30,6 +30,9 @@ pub struct TraceOrder<'a> {
     /// How long events may be held back before the listener gets them: short
     /// for a live view, long to disturb little.
     pub round: Duration,
+    /// May processes that the command leaves running run on? Otherwise they are
+    /// ended a moment after it.
+    pub leaves_daemons: bool,
 }
 
 /// Who listens to a trace.

@@ -21,7 +21,8 @@ use crate::cli::values::{parse_duration, parse_tag, parse_whole};
 
 Tiers, poorest first: proc (T0, polling), switch (T1, perf records of the program's
 threads), cpu-wide (T2, of all CPUs), tracepoint (T3), bpf (T4). The richest one
-that is permitted is taken; `trace tiers` says which those are, and their cost."
+that is permitted is taken; `trace tiers` says which those are, and their cost.
+Processes that the command leaves running are left, and named."
 )]
 pub struct TraceArgs {
     /// Other uses.

@@ -132,6 +132,7 @@ fn of_command(
         tier,
         limit: args.limit,
         calibration: calibration(args),
+        leaves_daemons: true,
         tags: args.files.tags.clone(),
     };
     Ok(tracing::run(&plan, machine, sinks)?)
@@ -154,6 +155,7 @@ fn of_running(
         tier,
         limit: Some(args.limit.unwrap_or(USUAL)),
         calibration: calibration(args),
+        leaves_daemons: true,
         tags: args.files.tags.clone(),
     };
     Ok(tracing::run(&plan, machine, sinks)?)

@@ -214,7 +214,7 @@ impl LinuxMachine {
         workload: Option<&Workload>,
         padding: usize,
         place: (&CpuSet, Option<&MemoryBinding>),
-        bound: Option<&Binding>,
+        bound: Option<(&Binding, Orphans)>,
         descriptors: [i32; 3],
     ) -> Result<(Child, Duration), MachineError> {
         let program = self.program(command)?;
@@ -244,7 +244,8 @@ impl LinuxMachine {
         drop(held);
         let child =
             child.map_err(|(step, error)| start_error(step, &error, command, place.0, place.1))?;
-        self.binder = bound.map(|binding| Binder::new(binding, child.pid, started, Orphans::Die));
+        self.binder =
+            bound.map(|(binding, orphans)| Binder::new(binding, child.pid, started, orphans));
         Ok((child, started))
     }
 

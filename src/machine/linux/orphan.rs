@@ -75,6 +75,29 @@ fn stand_aside(name: &CStr, lifeline: &OwnedFd, held: Option<&File>) {
     }
 }
 
+/// Reads what is held to its end, and throws it away.
+pub(super) fn empty_held() {
+    let mut bytes = [0u8; 4096];
+    loop {
+        let mut wanted = libc::pollfd {
+            fd: 1,
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: one structure, and a buffer as long as said.
+        let read = unsafe {
+            libc::poll(&raw mut wanted, 1, -1);
+            libc::read(1, bytes.as_mut_ptr().cast(), bytes.len())
+        };
+        let kind = io::Error::last_os_error().kind();
+        let goes_on =
+            read < 0 && matches!(kind, io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock);
+        if read == 0 || (read < 0 && !goes_on) {
+            return;
+        }
+    }
+}
+
 /// Sleeps until the pipe closes; what was written into it.
 pub(super) fn sleep() -> Vec<u8> {
     let mut told = Vec::new();

@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
-use super::sys;
+use super::{orphan, sys};
 use crate::machine::Output;
 
 /// Of each stream so much of the beginning and of the end is kept.
@@ -186,6 +186,22 @@ impl Streams {
     pub(super) fn drain(&mut self) {
         self.out.drain();
         self.err.drain();
+    }
+
+    /// Lets who still writes into the pipes do so after pinwise has ended: a
+    /// process empties them until the last writer is gone.
+    pub(super) fn outlive(&self) {
+        for stream in [&self.out, &self.err] {
+            let Ok(read) = stream.read.try_clone() else {
+                continue;
+            };
+            // Where there is no process for it, writers get SIGPIPE.
+            let _ = orphan::start(
+                c"pinwise-drain",
+                Some(&File::from(read)),
+                orphan::empty_held,
+            );
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::LinuxMachine;
+use super::bind::ptrace::Orphans;
 use super::counters::SHORT;
 use super::ledger::{LedgerError, Outcome};
 use super::supervise::{Alone, Attendant};
@@ -85,7 +86,7 @@ impl LinuxMachine {
             Some(workload),
             request.environment_padding,
             (request.cpus, request.memory),
-            request.bound,
+            request.bound.map(|bound| (bound, orphans(attendant))),
             descriptors.numbers,
         )?;
         let granted = child.granted.clone();
@@ -97,6 +98,9 @@ impl LinuxMachine {
         let coverage = self.binder.take().map(|binder| binder.coverage());
         let (output, stderr_tail) = self.streams.collect(&request.output, &descriptors);
         let ended = ended?;
+        if !ended.left.is_empty() {
+            self.streams.outlive();
+        }
         let counted = self.counters.totals().since(before);
         // The first run decides for all: what is counted must not differ
         // between the runs that are compared.
@@ -131,8 +135,18 @@ impl LinuxMachine {
             throttled,
             output,
             stderr_tail,
+            left_running: ended.left,
             ..Run::of(ended.wall, ended.end)
         })
+    }
+}
+
+/// What becomes of the bound threads that pinwise leaves.
+fn orphans(attendant: &dyn Attendant) -> Orphans {
+    if attendant.leaves_daemons() {
+        Orphans::GoOn
+    } else {
+        Orphans::Die
     }
 }
 

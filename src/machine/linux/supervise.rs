@@ -33,6 +33,11 @@ pub(super) trait Attendant {
     /// When it wants to be woken at the latest.
     fn next(&self) -> Duration;
 
+    /// May processes that outlive the command run on? Otherwise they are ended.
+    fn leaves_daemons(&self) -> bool {
+        false
+    }
+
     /// Does what is due; false: the command is to be ended as by its time-out.
     fn attend(&mut self, now: Duration, stir: Stir) -> bool;
 }
@@ -68,6 +73,8 @@ pub(super) struct Ended {
     pub(super) involuntary_switches: u64,
     pub(super) threads: Option<u32>,
     pub(super) end: End,
+    /// Who was left running, by name.
+    pub(super) left: Vec<String>,
 }
 
 /// What is known of a tree while it is waited for.
@@ -104,6 +111,10 @@ impl LinuxMachine {
         let deadline = timeout.map(|timeout| started.saturating_add(timeout));
         while self.show_and_reap(&mut watch, attendant) {
             let now = sys::monotonic();
+            if watch.is_overdue(now) && attendant.leaves_daemons() {
+                watch.total.left = tree::describe(&tree::own_children(&self.helpers));
+                break;
+            }
             self.react(&mut watch, now, deadline)?;
             let wake = watch.next_wake(deadline, &sampler).min(attendant.next());
             let wake = wake.min(self.binder.as_ref().map_or(Duration::MAX, Binder::wake));
@@ -207,7 +218,7 @@ impl LinuxMachine {
         if watch.cause.is_none() {
             if watch.status.is_none() && deadline.is_some_and(|deadline| now >= deadline) {
                 watch.cause = Some(Cause::TimedOut);
-            } else if watch.status.is_some() && now >= watch.last_exit + GRACE {
+            } else if watch.is_overdue(now) {
                 let left = tree::own_children(&self.helpers);
                 watch.cause = Some(Cause::LeftBehind(tree::describe(&left)));
             }
@@ -273,6 +284,7 @@ impl Watch {
                 involuntary_switches: 0,
                 threads: None,
                 end: End::Status(0),
+                left: Vec::new(),
             },
             cause: None,
             kill_until: Duration::ZERO,
@@ -293,6 +305,11 @@ impl Watch {
         if reaped.pid == self.pid {
             self.status = Some(reaped.status);
         }
+    }
+
+    /// Has the command ended so long ago that what is left of it will stay?
+    fn is_overdue(&self, now: Duration) -> bool {
+        self.cause.is_none() && self.status.is_some() && now >= self.last_exit + GRACE
     }
 
     fn next_wake(&self, deadline: Option<Duration>, sampler: &ThreadSampler) -> Duration {

@@ -119,6 +119,7 @@ fn one(
         tier: None,
         limit: None,
         calibration: std::time::Duration::ZERO,
+        leaves_daemons: false,
         tags: Vec::new(),
     };
     let traced = trace::run(&order, machine, &mut trace::Unheard);

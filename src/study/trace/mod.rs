@@ -35,6 +35,8 @@ pub struct Plan<'a> {
     /// Time for measuring beforehand what the tier costs; zero: not at all.
     pub calibration: Duration,
     /// Labels.
+    /// See [`TraceOrder::leaves_daemons`].
+    pub leaves_daemons: bool,
     pub tags: Vec<String>,
 }
 
@@ -65,6 +67,7 @@ pub fn run(
         limit: plan.limit,
         round: ROUND,
     };
+        leaves_daemons: plan.leaves_daemons,
     let mut both = Both {
         book: Book::new(&topology, scope),
         witness,
@@ -89,6 +92,9 @@ pub fn run(
     record.exit = traced.run.as_ref().map(|run| exit_of(&run.end));
     record
         .notes
+    record
+        .notes
+        .extend(traced.run.as_ref().and_then(left_running));
         .extend(traced.run.as_ref().and_then(last_words));
     findings::add(&mut record, plan.tiers, traced.run.as_ref());
     Ok(record)
@@ -100,6 +106,16 @@ pub(in crate::study) fn last_words(run: &Run) -> Option<String> {
         End::Status(0) => return None,
         End::Status(status) => format!("The command ended with exit status {status}"),
         End::Signal(signal) => format!("The command was killed by signal {signal}"),
+fn left_running(run: &Run) -> Option<String> {
+    let left = &run.left_running;
+    (!left.is_empty()).then(|| {
+        format!(
+            "The command left {} running: they run on, untraced.",
+            left.join(", ")
+        )
+    })
+}
+
         End::TimedOut => "The command was ended by pinwise when its time was over".to_owned(),
         End::NoFigure(why) => format!("The service could not be measured: {why}"),
         End::LeftBehind(who) => format!("The command left {} running", who.join(", ")),

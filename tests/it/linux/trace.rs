@@ -5,6 +5,7 @@
 //! tier, that is said.
 
 mod inner;
+mod leaving;
 mod running;
 
 use serde_json::{Value, json};

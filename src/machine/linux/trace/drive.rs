@@ -207,6 +207,7 @@ struct Session<'a> {
     events: Vec<Event>,
     notes: Vec<String>,
 }
+    leaves_daemons: bool,
 
 impl<'a> Session<'a> {
     fn new(
@@ -233,6 +234,7 @@ impl<'a> Session<'a> {
         }
     }
 
+            leaves_daemons: order.leaves_daemons,
     /// Tells who is there.
     fn begin(&mut self, now: Duration) {
         self.set_start(now);
@@ -345,6 +347,10 @@ impl Attendant for Session<'_> {
         let is_round = now >= self.next_round;
         let is_wanted = self.source.wake().is_some_and(|wake| now >= wake);
         if is_round || is_wanted || stir.has_filled || stir.has_ended {
+    fn leaves_daemons(&self) -> bool {
+        self.leaves_daemons
+    }
+
             self.deliver(false);
         }
         if !is_round {
