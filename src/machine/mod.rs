@@ -24,7 +24,7 @@ pub use replay::{
     Waiter,
 };
 pub use sample::{SampleOrder, Sampled};
-pub use trace::{Listener, Subject, TierCost, TraceOrder, Traced};
+pub use trace::{Listener, Subject, Throttling, TierCost, TraceOrder, Traced};
 
 use crate::placement::{Kind, MemoryBinding, Realised};
 use crate::topology::{CpuSet, Topology, Warning};

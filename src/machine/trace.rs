@@ -50,6 +50,17 @@ pub trait Listener {
     }
 }
 
+/// What a cgroup's quota on CPU time did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Throttling {
+    /// Periods in which something ran.
+    pub periods: u64,
+    /// Of those in which the quota was used up.
+    pub times: u64,
+    /// Time of CPUs on which threads were held back, all together.
+    pub held: Duration,
+}
+
 /// How a trace went.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traced {
@@ -65,6 +76,9 @@ pub struct Traced {
     pub run: Option<Run>,
     /// CPU time that pinwise itself used for collecting.
     pub own_cpu: Duration,
+    /// What quotas on CPU time took from whom it is about, where they are in
+    /// cgroups that have one.
+    pub throttled: Option<Throttling>,
     /// What else should be known of it, as full sentences.
     pub notes: Vec<String>,
 }

@@ -117,9 +117,10 @@ pub use timeline::{
     PackedSlicesRecord, PackedSpan, PackedWaitsRecord, SliceRecord, TimelineRecord,
 };
 pub use trace::{
-    CoreTimeRecord, CpuTimeRecord, IdleWaitingRecord, LostRecord, MigrationCounts, SharingCauses,
-    SmtSharingRecord, TRACE_SCHEMA, ThreadCpu, ThreadRecord, TierRecord, TraceCost, TraceFigures,
-    TraceRecord, TraceSource, TraceTotals, WaitCauses, WaitRecord,
+    CoreTimeRecord, CpuTimeRecord, IdleWaitingRecord, LostRecord, LowerBound, MigrationCounts,
+    SharingCauses, SmtSharingRecord, TRACE_SCHEMA, ThreadCpu, ThreadRecord, ThrottledRecord,
+    TierRecord, TraceCost, TraceFigures, TraceRecord, TraceSource, TraceTotals, WaitCauses,
+    WaitRecord,
 };
 pub use workload::WorkloadRecord;
 

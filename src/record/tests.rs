@@ -200,6 +200,8 @@ pub(crate) fn any_figures(value: f64) -> TraceFigures {
         avoidable_smt_sharing: SmtSharingRecord::default(),
         idle_while_waiting: IdleWaitingRecord::default(),
         lost: LostRecord::default(),
+        lower_bounds: Vec::new(),
+        throttled: None,
     }
 }
 

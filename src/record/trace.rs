@@ -135,6 +135,55 @@ pub struct TraceFigures {
     pub idle_while_waiting: IdleWaitingRecord,
     /// What the trace does not know.
     pub lost: LostRecord,
+    /// Figures that are lower bounds: the source did not see all of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lower_bounds: Vec<LowerBound>,
+    /// What a quota on CPU time took; `null` where there is none, or nobody
+    /// knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled: Option<ThrottledRecord>,
+}
+
+impl TraceFigures {
+    /// "at least " where a figure is a lower bound, for sentences.
+    #[must_use]
+    pub fn at_least(&self, figure: LowerBound) -> &'static str {
+        if self.lower_bounds.contains(&figure) {
+            "at least "
+        } else {
+            ""
+        }
+    }
+}
+
+/// A figure that may be a lower bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LowerBound {
+    /// `totals.cpu_s`, and that of threads.
+    CpuTime,
+    /// `totals.switches` and `totals.preemptions`.
+    Switches,
+    /// `totals.threads` and `totals.processes`.
+    Threads,
+    /// `totals.migrations`.
+    Migrations,
+    /// `waits.total_s`.
+    Queued,
+    /// One that this version does not know.
+    #[serde(other)]
+    Other,
+}
+
+/// What a cgroup's quota on CPU time did.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ThrottledRecord {
+    /// Periods of the quota in which something ran.
+    pub periods: u64,
+    /// Of those in which it was used up.
+    pub times: u64,
+    /// Time of CPUs on which threads were held back, all together, seconds.
+    pub seconds: f64,
 }
 
 /// Counts and sums over the threads that the trace is about, unless it says
@@ -241,6 +290,9 @@ pub struct WaitCauses {
     /// The CPU it was queued on idled and had yet to start: wake-up latency,
     /// in a virtual machine also the hypervisor.
     pub starting_s: f64,
+    /// A quota on CPU time was used up.
+    #[serde(default)]
+    pub throttled_s: f64,
 }
 
 /// Time on CPUs whose SMT sibling was busy.
@@ -324,6 +376,9 @@ pub struct ThreadRecord {
     pub cpu_s: f64,
     /// Time queued, seconds.
     pub wait_s: Option<f64>,
+    /// It ended before the kernel could be asked: `wait_s` was more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wait_is_lower_bound: bool,
     /// Times it left its CPU.
     pub switches: Option<u64>,
     /// Of those, because it was pushed aside.

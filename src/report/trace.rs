@@ -3,7 +3,8 @@
 use super::comparison::findings;
 use super::style::{Palette, grouped, paragraph, seconds, shortened, table, visible};
 use crate::record::{
-    CpuTimeRecord, MigrationCounts, TierRecord, TraceRecord, TraceSource, WaitCauses,
+    CpuTimeRecord, LowerBound, MigrationCounts, ThreadRecord, TierRecord, TraceRecord, TraceSource,
+    WaitCauses,
 };
 use crate::trace::Tier;
 
@@ -139,11 +140,14 @@ fn figures(record: &TraceRecord) -> Vec<(&'static str, String)> {
     let figures = &record.figures;
     let totals = &figures.totals;
     let worth = totals.cpu_s / record.elapsed_s.max(1e-9);
+    let at_least = |figure| figures.at_least(figure);
     let mut lines = vec![(
         "CPU time",
         format!(
-            "{}, {worth:.2} CPUs' worth; {} in {}",
+            "{}{}, {worth:.2} CPUs' worth; {}{} in {}",
+            at_least(LowerBound::CpuTime),
             seconds(totals.cpu_s),
+            at_least(LowerBound::Threads),
             counted(totals.threads, "thread", "threads"),
             counted(totals.processes.max(1), "process", "processes"),
         ),
@@ -155,9 +159,21 @@ fn figures(record: &TraceRecord) -> Vec<(&'static str, String)> {
         let woken = totals
             .wakeups
             .map_or_else(String::new, |n| format!("; {} wake-ups", grouped(n)));
-        lines.push(("Switches", format!("{}{pushed}{woken}", grouped(switches))));
+        lines.push((
+            "Switches",
+            format!(
+                "{}{}{pushed}{woken}",
+                at_least(LowerBound::Switches),
+                grouped(switches)
+            ),
+        ));
     }
-    lines.push(("Migrations", moves(&totals.migrations)));
+    let moved = match (totals.migrations.total(), at_least(LowerBound::Migrations)) {
+        (0, "") => "none".to_owned(),
+        (0, _) => "none seen".to_owned(),
+        (_, words) => format!("{words}{}", moves(&totals.migrations)),
+    };
+    lines.push(("Migrations", moved));
     lines.extend(waits(record).map(|line| ("Queued", line)));
     lines.extend(
         figures
@@ -184,18 +200,21 @@ fn moves(counted: &MigrationCounts) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, words)| format!("{} {words}", grouped(count)))
         .collect();
-    match counted.total() {
-        0 => "none".to_owned(),
-        total => format!("{}: {}", grouped(total), parts.join(", ")),
-    }
+    format!("{}: {}", grouped(counted.total()), parts.join(", "))
 }
 
 fn waits(record: &TraceRecord) -> Option<String> {
     let waits = &record.figures.waits;
+    let is_bound = record.figures.lower_bounds.contains(&LowerBound::Queued);
     if waits.total_s == Some(0.0) {
-        return Some("never".to_owned());
+        let unknown = "not known: threads ended before the kernel could be asked";
+        return Some(if is_bound { unknown } else { "never" }.to_owned());
     }
     let total = match (waits.total_s, waits.after_preemption_s) {
+        (Some(total), _) if is_bound => format!(
+            "at least {} (threads ended before the kernel could be asked)",
+            seconds(total)
+        ),
         (Some(total), _) => seconds(total),
         (None, Some(after)) => format!(
             "{} after being pushed aside; the rest is not seen",
@@ -203,7 +222,7 @@ fn waits(record: &TraceRecord) -> Option<String> {
         ),
         (None, None) => return None,
     };
-    let kernel = if waits.basis.as_deref() == Some("schedstat") {
+    let kernel = if waits.basis.as_deref() == Some("schedstat") && !is_bound {
         " by the kernel's total"
     } else {
         ""
@@ -227,6 +246,7 @@ fn because(causes: &WaitCauses) -> String {
         (causes.other_processes_s, "others ran"),
         (causes.own_threads_s, "its own threads ran"),
         (causes.starting_s, "the idle CPU had yet to start"),
+        (causes.throttled_s, "a quota on CPU time was used up"),
     ];
     let mut parts: Vec<(f64, &str)> = parts.into_iter().filter(|(part, _)| *part > 0.0).collect();
     parts.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -278,7 +298,17 @@ fn idle(record: &TraceRecord) -> Option<String> {
 }
 
 fn threads(record: &TraceRecord) -> String {
-    let optional = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), seconds);
+    let waited = |thread: &ThreadRecord| {
+        let at_least = if thread.wait_is_lower_bound {
+            "≥ "
+        } else {
+            ""
+        };
+        thread.wait_s.map_or_else(
+            || "–".to_owned(),
+            |wait| format!("{at_least}{}", seconds(wait)),
+        )
+    };
     let counted = |value: Option<u64>| value.map_or_else(|| "–".to_owned(), grouped);
     let rows: Vec<Vec<String>> = record
         .threads
@@ -296,7 +326,7 @@ fn threads(record: &TraceRecord) -> String {
                 thread.thread.to_string(),
                 shortened(&thread.name, 16),
                 seconds(thread.cpu_s),
-                optional(thread.wait_s),
+                waited(thread),
                 counted(thread.switches),
                 grouped(thread.migrations.total()),
                 format!("{}{more}", on.join(" ")),

@@ -375,6 +375,7 @@ fn polling_counts_what_the_kernel_counted() {
             migrations: Some(migrations),
             voluntary: Some(3),
             involuntary: Some(migrations),
+            is_last: false,
         };
         at(ms, cpu, What::Sample(Box::new(sample)))
     };
@@ -392,6 +393,173 @@ fn polling_counts_what_the_kernel_counted() {
     assert_eq!(told.migrations.package, 1);
     assert_eq!(told.migrations.unknown, 3);
     assert_eq!(told.sharing, None);
+}
+
+/// Threads on their way out come again after they seemed to be gone, and looks
+/// may be late: they are who they were. A number that begins anew is another's.
+#[test]
+fn a_thread_that_comes_back_is_told_once() {
+    let switch = |ms, prev, left, next| at(ms, 0, What::Switch { prev, left, next });
+    let name = || {
+        at(
+            16,
+            0,
+            What::Name {
+                thread: 1,
+                name: "one".into(),
+            },
+        )
+    };
+    let fork = What::Fork {
+        parent: 9,
+        child: 1,
+        process: 1,
+    };
+    let mut events = vec![
+        follow(1),
+        at(0, 0, What::Follow { thread: 9 }),
+        switch(0, 0, Left::Untold, 1),
+        switch(10, 1, Left::Ended, 0),
+        switch(15, 0, Left::Untold, 1),
+        name(),
+        switch(18, 1, Left::Ended, 0),
+        name(),
+    ];
+    let told = summary(SMT, Tier::CpuWide.scope(), &events, 20);
+    assert_eq!(told.threads, 2);
+    let of_one = |told: &Summary| -> Vec<(u64, Option<u64>)> {
+        let ones = told.by_thread.iter().filter(|thread| thread.thread == 1);
+        ones.map(|thread| (thread.cpu_ns, thread.switches))
+            .collect()
+    };
+    assert_eq!(of_one(&told), [(13 * MS, Some(2))]);
+    assert_eq!(told.by_thread[0].name, "one");
+    events.extend([
+        at(20, 0, fork),
+        switch(20, 0, Left::Untold, 1),
+        switch(25, 1, Left::Ended, 0),
+    ]);
+    let told = summary(SMT, Tier::CpuWide.scope(), &events, 30);
+    assert_eq!(told.threads, 3);
+    assert_eq!(of_one(&told), [(13 * MS, Some(2)), (5 * MS, Some(1))]);
+}
+
+/// The command's first child may be there when the command is looked at, before
+/// the stream tells of its beginning.
+#[test]
+fn a_thread_that_is_known_before_it_begins_is_told_once() {
+    let know = |thread| {
+        at(
+            0,
+            0,
+            What::Known {
+                thread,
+                process: thread,
+            },
+        )
+    };
+    let fork = |ms| {
+        let what = What::Fork {
+            parent: 1,
+            child: 2,
+            process: 2,
+        };
+        at(ms, 0, what)
+    };
+    let switch = |ms, prev, left, next| at(ms, 0, What::Switch { prev, left, next });
+    let mut events = vec![
+        know(1),
+        follow(1),
+        know(2),
+        follow(2),
+        fork(3),
+        switch(5, 0, Left::Untold, 2),
+        switch(9, 2, Left::Blocked, 0),
+    ];
+    let told = summary(SMT, Tier::CpuWide.scope(), &events, 20);
+    assert_eq!((told.threads, told.by_thread.len()), (2, 2));
+    // One that has run is another's.
+    events.push(fork(12));
+    let told = summary(SMT, Tier::CpuWide.scope(), &events, 20);
+    assert_eq!((told.threads, told.by_thread.len()), (3, 3));
+}
+
+/// Where wake-ups are not seen, what the kernel told before a thread ended may
+/// be a part of it.
+#[test]
+fn waits_of_threads_that_ended_unseen_are_lower_bounds() {
+    let look = |ms, wait_ms: u64, is_last| {
+        let sample = Sample {
+            thread: 1,
+            cpu: 0,
+            is_runnable: true,
+            run_ns: 0,
+            wait_ns: Some(wait_ms * MS),
+            migrations: None,
+            voluntary: None,
+            involuntary: None,
+            is_last,
+        };
+        at(ms, 0, What::Sample(Box::new(sample)))
+    };
+    let end = |ms| at(ms, 0, What::Exit { thread: 1 });
+    #[track_caller]
+    fn check(events: &[Event], total_ms: Option<u64>, is_bound: bool) {
+        let told = summary(SMT, Tier::Switch.scope(), events, 200);
+        assert_eq!(told.waits.total_ns, total_ms.map(|ms| ms * MS));
+        assert_eq!(told.waits.is_lower_bound, is_bound);
+        assert_eq!(told.by_thread[0].is_wait_bound, is_bound);
+    }
+    let whole = [follow(1), look(0, 5, false), look(90, 45, true), end(90)];
+    check(&whole, Some(40), false);
+    check(&[follow(1), look(0, 5, false), end(90)], Some(0), true);
+    check(&[follow(1), end(90)], None, true);
+    // The last look was a moment before the end.
+    let late = [follow(1), look(0, 5, false), look(90, 65, false), end(91)];
+    check(&late, Some(60), false);
+    // A wait after preemption was seen, which is longer.
+    let seen = [
+        follow(1),
+        look(0, 5, false),
+        at(0, 0, What::In { thread: 1 }),
+        at(
+            10,
+            0,
+            What::Out {
+                thread: 1,
+                left: Left::Preempted,
+            },
+        ),
+        at(40, 0, What::In { thread: 1 }),
+        end(90),
+    ];
+    check(&seen, Some(30), true);
+}
+
+/// Of waits behind none of the program's threads a quota may be the cause: the
+/// time of the CPU in which that was so.
+#[test]
+fn time_of_cpus_that_hold_threads_back_is_counted() {
+    let switch = |ms, prev, left, next| at(ms, 0, What::Switch { prev, left, next });
+    let events = [
+        follow(1),
+        follow(2),
+        switch(0, 0, Left::Untold, 1),
+        at(
+            5,
+            0,
+            What::Wake {
+                thread: 2,
+                target: 0,
+            },
+        ),
+        switch(10, 1, Left::Preempted, 7),
+        switch(40, 7, Left::Blocked, 2),
+        switch(50, 2, Left::Blocked, 0),
+        switch(55, 0, Left::Blocked, 1),
+    ];
+    let told = summary(SMT, Tier::Bpf.scope(), &events, 60);
+    assert_eq!(told.waits.held_cpu_ns, 35 * MS);
 }
 
 fn any_what() -> impl Strategy<Value = What> {

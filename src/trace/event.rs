@@ -143,4 +143,6 @@ pub struct Sample {
     pub voluntary: Option<u64>,
     /// Switches because it was pushed aside, so far.
     pub involuntary: Option<u64>,
+    /// Nothing of its life in the trace comes after this look.
+    pub is_last: bool,
 }

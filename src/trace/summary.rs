@@ -67,6 +67,8 @@ pub struct Waits {
     pub total_ns: Option<u64>,
     /// Is `total_ns` the kernel's own total, and not the sum of known waits?
     pub is_from_kernel: bool,
+    /// Threads ended before the kernel could be asked: it was more.
+    pub is_lower_bound: bool,
     /// After being pushed aside.
     pub after_preemption_ns: Option<u64>,
     /// After being woken.
@@ -79,6 +81,9 @@ pub struct Waits {
     pub p99_ns: Option<u64>,
     /// The longest.
     pub longest_ns: Option<u64>,
+    /// Time of CPUs on which followed threads were queued while none of them
+    /// ran; 0 where not all CPUs are seen.
+    pub held_cpu_ns: u64,
     /// Why they waited; sums to `total_ns`.
     pub causes: Option<Causes>,
 }
@@ -171,6 +176,8 @@ pub struct ThreadSummary {
     pub cpu_ns: u64,
     /// Time queued.
     pub wait_ns: Option<u64>,
+    /// It ended before the kernel could be asked: it was more.
+    pub is_wait_bound: bool,
     /// Times it left its CPU.
     pub switches: Option<u64>,
     /// Of those, because it was pushed aside.
@@ -183,6 +190,33 @@ pub struct ThreadSummary {
     pub cpus: Vec<(u32, u64)>,
     /// The CPUs it was last known to be allowed.
     pub allowed: Option<CpuSet>,
+}
+
+impl ThreadSummary {
+    /// Adds what the same thread did later.
+    pub(super) fn merge(&mut self, later: Self) {
+        let sum =
+            |a: &mut Option<u64>, b: Option<u64>| *a = b.map_or(*a, |b| Some(b + a.unwrap_or(0)));
+        self.cpu_ns += later.cpu_ns;
+        sum(&mut self.wait_ns, later.wait_ns);
+        self.is_wait_bound |= later.is_wait_bound;
+        sum(&mut self.switches, later.switches);
+        sum(&mut self.preemptions, later.preemptions);
+        sum(&mut self.shared_ns, later.shared_ns);
+        self.migrations.merge(&later.migrations);
+        for (cpu, ns) in later.cpus {
+            match self.cpus.iter_mut().find(|(other, _)| *other == cpu) {
+                Some((_, sum)) => *sum += ns,
+                None => self.cpus.push((cpu, ns)),
+            }
+        }
+        self.cpus.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+        self.process = self.process.or(later.process);
+        if self.name.is_empty() {
+            self.name = later.name;
+        }
+        self.allowed = later.allowed.or(self.allowed.take());
+    }
 }
 
 /// A CPU.

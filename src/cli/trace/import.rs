@@ -45,6 +45,7 @@ pub(super) fn import(
         tier: facts.format.to_owned(),
         host: host(machine, &topology, &facts),
         span_ns: None,
+        throttled: None,
         notes: notes(imported, &facts, &topology, &cpus, args),
         tags: args.files.tags.clone(),
     };

@@ -108,7 +108,7 @@ impl LinuxMachine {
             self.counters.give_up();
         }
         let throttled = match &mut self.throttle {
-            Some(throttle) => throttle.since_last(),
+            Some(throttle) => throttle.since_last().map(|since| since.times),
             None => self.topology.quota.is_none().then_some(0),
         };
         let cpu_time = ended.user + ended.system;

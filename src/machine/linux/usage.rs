@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::sys;
-use crate::machine::Usage;
+use crate::machine::{Throttling, Usage};
+use crate::topology::{Capture, wanted_cgroup_files};
 
 /// Shorter intervals say nothing at this resolution.
 pub(super) const LEAST_INTERVAL: Duration = Duration::from_millis(50);
@@ -206,7 +207,7 @@ fn resident_peak_bytes() -> Option<u64> {
 #[derive(Debug)]
 pub(super) struct Throttle {
     file: Watched,
-    last: u64,
+    last: Throttling,
 }
 
 impl Throttle {
@@ -214,23 +215,61 @@ impl Throttle {
     pub(super) fn beside(quota_file: &str) -> Option<Self> {
         let folder: PathBuf = Path::new(quota_file).parent()?.to_owned();
         let mut file = Watched::open(&folder.join("cpu.stat"))?;
-        let last = parse_throttled(file.read()?)?;
+        let last = parse_throttling(file.read()?)?;
         Some(Self { file, last })
     }
 
-    /// Times since the last call.
-    pub(super) fn since_last(&mut self) -> Option<u64> {
-        let now = parse_throttled(self.file.read()?)?;
-        let added = now.saturating_sub(self.last);
+    /// Of all cgroups with a quota that a process is in.
+    pub(super) fn of_process(process: i32) -> Vec<Self> {
+        let mut capture = Capture::new();
+        for (path, name) in [
+            ("/proc/mounts".to_owned(), "proc/mounts"),
+            (format!("/proc/{process}/cgroup"), "proc/self/cgroup"),
+        ] {
+            let content = super::capture::read_file(Path::new(&path)).unwrap_or_default();
+            capture.insert(name, content.trim_ascii());
+        }
+        let mut files = wanted_cgroup_files(&capture);
+        files.retain(|file| file.ends_with("/cpu.max") || file.ends_with("/cpu.cfs_quota_us"));
+        let has_limit = |file: &String| {
+            let text = super::capture::read_file(Path::new(file)).unwrap_or_default();
+            text.first().is_some_and(u8::is_ascii_digit)
+        };
+        let files = files.into_iter().map(|file| format!("/{file}"));
+        files
+            .filter(has_limit)
+            .filter_map(|file| Self::beside(&file))
+            .collect()
+    }
+
+    /// Since the last call.
+    pub(super) fn since_last(&mut self) -> Option<Throttling> {
+        let now = parse_throttling(self.file.read()?)?;
+        let added = Throttling {
+            periods: now.periods.saturating_sub(self.last.periods),
+            times: now.times.saturating_sub(self.last.times),
+            held: now.held.saturating_sub(self.last.held),
+        };
         self.last = now;
         Some(added)
     }
 }
 
-fn parse_throttled(text: &str) -> Option<u64> {
-    text.lines()
-        .find_map(|line| line.strip_prefix("nr_throttled "))
-        .and_then(|number| number.trim().parse().ok())
+/// Reads `cpu.stat`, which has microseconds in version 2 of cgroups and
+/// nanoseconds in version 1.
+fn parse_throttling(text: &str) -> Option<Throttling> {
+    let number = |name: &str| -> Option<u64> {
+        let value = text.lines().find_map(|line| line.strip_prefix(name))?;
+        value.strip_prefix(' ')?.trim().parse().ok()
+    };
+    Some(Throttling {
+        periods: number("nr_periods").unwrap_or(0),
+        times: number("nr_throttled")?,
+        held: number("throttled_usec")
+            .map(Duration::from_micros)
+            .or_else(|| number("throttled_time").map(Duration::from_nanos))
+            .unwrap_or_default(),
+    })
 }
 
 #[cfg(test)]
@@ -254,11 +293,18 @@ mod tests {
 
     #[test]
     fn throttling_is_read() {
-        assert_eq!(
-            parse_throttled("nr_periods 5\nnr_throttled 3\nthrottled_usec 1\n"),
-            Some(3)
-        );
-        assert_eq!(parse_throttled(""), None);
+        let throttling = Throttling {
+            periods: 5,
+            times: 3,
+            held: Duration::from_micros(17),
+        };
+        for text in [
+            "nr_periods 5\nnr_throttled 3\nthrottled_usec 17\n",
+            "nr_periods 5\nnr_throttled 3\nthrottled_time 17000\n",
+        ] {
+            assert_eq!(parse_throttling(text), Some(throttling));
+        }
+        assert_eq!(parse_throttling(""), None);
     }
 
     #[test]
@@ -276,7 +322,7 @@ mod tests {
         #[test]
         fn any_text_is_read(text in "(cpu[0-9]{0,3} ([0-9]{1,20} ?){0,9}\n|\\PC{0,20}\n|nr_throttled \\PC{0,9}\n){0,4}") {
             let usage = parse_stat(&text, Duration::ZERO, 100);
-            let _ = (busy_since(&usage, &usage), parse_throttled(&text));
+            let _ = (busy_since(&usage, &usage), parse_throttling(&text));
         }
 
         #[test]

@@ -153,6 +153,7 @@ fn perform(
         to_ns: from_ns + length_ns,
         run,
         own_cpu: Duration::ZERO,
+        throttled: None,
         notes: is_short.then_some(note).into_iter().collect(),
     }
 }

@@ -1,7 +1,7 @@
 //! What the scheduler did with the arms, in one traced run each.
 
 use super::super::style::{Palette, paragraph, seconds, shortened, table, visible};
-use crate::record::{Arm, ArmTrace, Comparison, MigrationCounts};
+use crate::record::{Arm, ArmTrace, Comparison, LowerBound, MigrationCounts};
 
 /// Longest name in the table.
 const NAME_WIDTH: usize = 22;
@@ -77,12 +77,23 @@ fn traced_arms(record: &Comparison) -> Vec<(&Arm, &ArmTrace)> {
 
 fn figures(trace: &ArmTrace) -> Vec<String> {
     let (totals, sharing) = (&trace.figures.totals, &trace.figures.avoidable_smt_sharing);
+    let bounded = |figure, text: String| match trace.figures.at_least(figure) {
+        "" => text,
+        _ => format!("≥ {text}"),
+    };
     vec![
-        seconds(totals.cpu_s),
-        optional(totals.switches, |switches| switches.to_string()),
-        totals.migrations.total().to_string(),
+        bounded(LowerBound::CpuTime, seconds(totals.cpu_s)),
+        optional(totals.switches, |switches| {
+            bounded(LowerBound::Switches, switches.to_string())
+        }),
+        bounded(
+            LowerBound::Migrations,
+            totals.migrations.total().to_string(),
+        ),
         levels(&totals.migrations),
-        optional(trace.figures.waits.total_s, seconds),
+        optional(trace.figures.waits.total_s, |total| {
+            bounded(LowerBound::Queued, seconds(total))
+        }),
         optional(sharing.percent, |share| format!("{share:.1} %")),
     ]
 }

@@ -126,6 +126,7 @@ fn events() -> Vec<Event> {
                 migrations: Some(1),
                 voluntary: None,
                 involuntary: None,
+                is_last: false,
             })),
         ),
         at(900, 0, What::Usage { busy_ns: 12 }),

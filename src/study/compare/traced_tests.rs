@@ -4,7 +4,7 @@ use super::words::{beside, sentence};
 use super::*;
 use crate::machine::sim::SimulatedMachine;
 use crate::record::tests::any_figures;
-use crate::record::{MigrationCounts, SharingCauses, TraceFigures};
+use crate::record::{LowerBound, MigrationCounts, SharingCauses, TraceFigures};
 use crate::study::compare::{Tuning, Unwatched, run};
 use crate::workload::Command;
 
@@ -56,6 +56,16 @@ fn figures(
 #[track_caller]
 fn check(figures: &TraceFigures, expected: &str) {
     assert_eq!(sentence("a", figures), expected);
+}
+
+#[test]
+fn a_lower_bound_is_called_one() {
+    let mut figures = figures((0, 0, 0), None, Some(1.0));
+    figures.lower_bounds = vec![LowerBound::Queued];
+    check(
+        &figures,
+        "a never migrated; its threads were queued at least 50 % of the time they could have run.",
+    );
 }
 
 #[test]

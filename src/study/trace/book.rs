@@ -1,13 +1,14 @@
 //! Events to a record: the analysis's nanoseconds become the record's seconds.
 
 use super::timeline;
+use crate::machine::Throttling;
 use crate::record::{
-    CoreTimeRecord, CpuTimeRecord, HostRecord, IdleWaitingRecord, LostRecord, MigrationCounts,
-    SharingCauses, SmtSharingRecord, TRACE_SCHEMA, ThreadCpu, ThreadRecord, TraceFigures,
-    TraceRecord, TraceSource, TraceTotals, WaitCauses, WaitRecord,
+    CoreTimeRecord, CpuTimeRecord, HostRecord, IdleWaitingRecord, LostRecord, LowerBound,
+    MigrationCounts, SharingCauses, SmtSharingRecord, TRACE_SCHEMA, ThreadCpu, ThreadRecord,
+    ThrottledRecord, TraceFigures, TraceRecord, TraceSource, TraceTotals, WaitCauses, WaitRecord,
 };
 use crate::topology::Topology;
-use crate::trace::{Analysis, Event, Migrations, Scope, Summary, ThreadSummary};
+use crate::trace::{Analysis, Event, Migrations, Scope, Summary, ThreadSummary, Waits};
 
 /// Events on their way to a record. What is kept of them is bounded.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub struct About {
     pub host: HostRecord,
     /// First and last moment, where they are not those of the events.
     pub span_ns: Option<(u64, u64)>,
+    /// What quotas on CPU time took.
+    pub throttled: Option<Throttling>,
     /// What else should be known.
     pub notes: Vec<String>,
     /// Labels.
@@ -60,12 +63,22 @@ impl Book {
     #[must_use]
     pub fn close(self, about: About) -> TraceRecord {
         let summary = self.analysis.finish(about.span_ns);
+        let mut lower_bounds = Vec::new();
+        if summary.waits.total_ns.is_some() && summary.waits.is_lower_bound {
+            lower_bounds.push(LowerBound::Queued);
+        }
         let figures = TraceFigures {
             totals: totals(&summary),
-            waits: waits(&summary),
+            waits: waits(&summary, about.throttled),
             avoidable_smt_sharing: sharing(&summary, self.has_smt, self.scope),
             idle_while_waiting: idle_waiting(&summary, self.scope),
             lost: lost(&summary),
+            lower_bounds,
+            throttled: about.throttled.map(|quota| ThrottledRecord {
+                periods: quota.periods,
+                times: quota.times,
+                seconds: quota.held.as_secs_f64(),
+            }),
         };
         let mut record = TraceRecord {
             schema: TRACE_SCHEMA.to_owned(),
@@ -132,8 +145,9 @@ fn totals(summary: &Summary) -> TraceTotals {
     }
 }
 
-fn waits(summary: &Summary) -> WaitRecord {
+fn waits(summary: &Summary, throttled: Option<Throttling>) -> WaitRecord {
     let waits = &summary.waits;
+    let held_back = throttled.map_or(0.0, |quota| held_back(waits, quota));
     let basis = if waits.is_from_kernel {
         "schedstat"
     } else {
@@ -148,14 +162,28 @@ fn waits(summary: &Summary) -> WaitRecord {
         p50_s: waits.p50_ns.map(seconds),
         p99_s: waits.p99_ns.map(seconds),
         longest_s: waits.longest_ns.map(seconds),
-        because: waits.causes.map(|causes| WaitCauses {
-            scheduler_s: seconds(causes.scheduler),
-            mask_s: seconds(causes.mask),
-            other_processes_s: seconds(causes.others),
-            own_threads_s: seconds(causes.own),
-            starting_s: seconds(causes.starting),
+        because: waits.causes.map(|causes| {
+            let rest = |ns: u64| (1.0 - held_back) * seconds(ns);
+            let blamed = causes.scheduler + causes.mask + causes.others + causes.starting;
+            WaitCauses {
+                scheduler_s: rest(causes.scheduler),
+                mask_s: rest(causes.mask),
+                other_processes_s: rest(causes.others),
+                own_threads_s: seconds(causes.own),
+                starting_s: rest(causes.starting),
+                throttled_s: held_back * seconds(blamed),
+            }
         }),
     }
+}
+
+/// The share of waits behind none of the program's own threads that a quota
+/// caused: that of the CPUs' time in which such threads were held back.
+fn held_back(waits: &Waits, quota: Throttling) -> f64 {
+    if waits.held_cpu_ns == 0 {
+        return 0.0;
+    }
+    (quota.held.as_secs_f64() / seconds(waits.held_cpu_ns)).min(1.0)
 }
 
 fn sharing(summary: &Summary, has_smt: bool, scope: Scope) -> SmtSharingRecord {
@@ -233,6 +261,7 @@ fn thread(told: &ThreadSummary) -> ThreadRecord {
         name: told.name.clone(),
         cpu_s: seconds(told.cpu_ns),
         wait_s: told.wait_ns.map(seconds),
+        wait_is_lower_bound: told.is_wait_bound,
         switches: told.switches,
         preemptions: told.preemptions,
         migrations: migrations(&told.migrations),

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 
-use crate::machine::Run;
 use crate::record::{Finding, Severity, TraceFigures, TraceRecord};
 use crate::stats::verdict::percent;
 use crate::trace::{Availability, Tier};
@@ -38,9 +37,9 @@ pub(super) fn judge(record: &mut TraceRecord) {
 }
 
 /// Adds what only a live trace knows.
-pub(super) fn add(record: &mut TraceRecord, tiers: &[Availability], run: Option<&Run>) {
+pub(super) fn add(record: &mut TraceRecord, tiers: &[Availability]) {
     record.findings.extend(poor_tier(record, tiers));
-    record.findings.extend(throttled(run));
+    record.findings.extend(throttled(record));
     sort(record);
 }
 
@@ -50,7 +49,7 @@ fn sort(record: &mut TraceRecord) {
 }
 
 /// "1.25 s", "83 ms".
-fn time(seconds: f64) -> String {
+pub(super) fn time(seconds: f64) -> String {
     if seconds >= 9.95 {
         format!("{seconds:.0} s")
     } else if seconds >= 0.995 {
@@ -72,7 +71,7 @@ fn of_cpu(figures: &TraceFigures, seconds: f64) -> f64 {
 }
 
 /// "31 %", from per cent.
-fn told(value: f64) -> String {
+pub(super) fn told(value: f64) -> String {
     percent(value / 100.0)
 }
 
@@ -168,7 +167,9 @@ fn unavoidable(figures: &TraceFigures) -> Option<Finding> {
 fn idle_waiting(figures: &TraceFigures) -> Option<Finding> {
     let idle = &figures.idle_while_waiting;
     let scheduler_s = idle.scheduler_s?;
-    (of_cpu(figures, scheduler_s) >= WORTH_PERCENT).then(|| {
+    // Held back by a quota, not left by the scheduler.
+    let throttled_s = figures.waits.because.map_or(0.0, |by| by.throttled_s);
+    (of_cpu(figures, scheduler_s - throttled_s) >= WORTH_PERCENT).then(|| {
         let sentence = format!(
             "Runnable threads stood in queues for {} while a CPU they may use idled, up to {} at a time.",
             time(scheduler_s),
@@ -293,12 +294,24 @@ fn poor_tier(record: &TraceRecord, tiers: &[Availability]) -> Option<Finding> {
     Some(Finding::new("tier", Severity::Note, sentence, advice).weighing(4))
 }
 
-fn throttled(run: Option<&Run>) -> Option<Finding> {
-    let times = run?.throttled.filter(|&times| times > 0)?;
+fn throttled(record: &TraceRecord) -> Option<Finding> {
+    let figures = &record.figures;
+    let quota = figures.throttled.filter(|quota| quota.times > 0)?;
+    let waited = match figures.waits.because {
+        Some(because) => format!("threads waited {} for it", time(because.throttled_s)),
+        None => format!("CPUs' time held back: {}", time(quota.seconds)),
+    };
     let sentence = format!(
-        "The cgroup's quota on CPU time stopped the program {times} times: threads that seem to wait beside idle CPUs may have been stopped by it."
+        "A cgroup's quota on CPU time was used up in {} of {} periods: {waited}.",
+        quota.times, quota.periods
     );
     let advice = "Raise cpu.max, or use fewer threads.";
     let finding = Finding::new("throttled", Severity::Warning, sentence, advice);
-    Some(finding.weighing(9).with("times", times))
+    Some(
+        finding
+            .weighing(9)
+            .with("times", quota.times)
+            .with("periods", quota.periods)
+            .with("seconds", quota.seconds),
+    )
 }

@@ -3,6 +3,7 @@
 
 mod book;
 mod findings;
+mod reconcile;
 mod timeline;
 
 use std::time::Duration;
@@ -34,9 +35,9 @@ pub struct Plan<'a> {
     pub limit: Option<Duration>,
     /// Time for measuring beforehand what the tier costs; zero: not at all.
     pub calibration: Duration,
-    /// Labels.
     /// See [`TraceOrder::leaves_daemons`].
     pub leaves_daemons: bool,
+    /// Labels.
     pub tags: Vec<String>,
 }
 
@@ -66,8 +67,8 @@ pub fn run(
         tier: expected,
         limit: plan.limit,
         round: ROUND,
-    };
         leaves_daemons: plan.leaves_daemons,
+    };
     let mut both = Both {
         book: Book::new(&topology, scope),
         witness,
@@ -82,6 +83,7 @@ pub fn run(
         },
         host: host_record(machine, &topology),
         span_ns: Some((traced.from_ns, traced.to_ns)),
+        throttled: traced.throttled,
         notes: traced.notes.clone(),
         tags: plan.tags.clone(),
     };
@@ -92,20 +94,18 @@ pub fn run(
     record.exit = traced.run.as_ref().map(|run| exit_of(&run.end));
     record
         .notes
+        .extend(traced.run.as_ref().and_then(left_running));
     record
         .notes
-        .extend(traced.run.as_ref().and_then(left_running));
         .extend(traced.run.as_ref().and_then(last_words));
-    findings::add(&mut record, plan.tiers, traced.run.as_ref());
+    if let Some(run) = &traced.run {
+        let found = reconcile::reconcile(&mut record.figures, traced.scope, run);
+        record.findings.extend(found);
+    }
+    findings::add(&mut record, plan.tiers);
     Ok(record)
 }
 
-/// How a command failed, with the end of its standard error.
-pub(in crate::study) fn last_words(run: &Run) -> Option<String> {
-    let how = match &run.end {
-        End::Status(0) => return None,
-        End::Status(status) => format!("The command ended with exit status {status}"),
-        End::Signal(signal) => format!("The command was killed by signal {signal}"),
 fn left_running(run: &Run) -> Option<String> {
     let left = &run.left_running;
     (!left.is_empty()).then(|| {
@@ -116,6 +116,12 @@ fn left_running(run: &Run) -> Option<String> {
     })
 }
 
+/// How a command failed, with the end of its standard error.
+pub(in crate::study) fn last_words(run: &Run) -> Option<String> {
+    let how = match &run.end {
+        End::Status(0) => return None,
+        End::Status(status) => format!("The command ended with exit status {status}"),
+        End::Signal(signal) => format!("The command was killed by signal {signal}"),
         End::TimedOut => "The command was ended by pinwise when its time was over".to_owned(),
         End::NoFigure(why) => format!("The service could not be measured: {why}"),
         End::LeftBehind(who) => format!("The command left {} running", who.join(", ")),

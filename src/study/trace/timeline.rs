@@ -163,6 +163,7 @@ mod tests {
             tier: "simulated".to_owned(),
             host: host(),
             span_ns: None,
+            throttled: None,
             notes: Vec::new(),
             tags: Vec::new(),
         })

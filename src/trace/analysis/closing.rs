@@ -4,7 +4,7 @@ use super::super::summary::{
     CoreSummary, CpuSummary, Sharing, Summary, ThreadSummary, Unknown, Waits,
 };
 use super::super::{Left, Migrations};
-use super::threads::State;
+use super::threads::{PartialWait, State};
 use super::{Analysis, Occupant, Seat};
 
 pub(super) fn close(mut analysis: Analysis, span_ns: Option<(u64, u64)>) -> Summary {
@@ -120,28 +120,31 @@ impl Analysis {
         let scope = self.scope;
         let counts = &self.counts;
         let known_ns = counts.after_preemption_ns + counts.after_wakeup_ns;
-        let polled_ns = self.polled_waits_ns();
+        let polled = self.polled_waits();
+        let polled_ns = polled.is_told.then_some(polled.ns);
         let of_events = |value: u64| scope.has_wakeups.then_some(value);
         Waits {
             total_ns: of_events(known_ns).or(polled_ns),
             is_from_kernel: !scope.has_wakeups,
+            is_lower_bound: !scope.has_wakeups && polled.is_lower_bound(),
             after_preemption_ns: scope.has_switches.then_some(counts.after_preemption_ns),
             after_wakeup_ns: of_events(counts.after_wakeup_ns),
             count: of_events(self.waits.total()),
             p50_ns: self.waits.quantile(0.5).filter(|_| scope.has_wakeups),
             p99_ns: self.waits.quantile(0.99).filter(|_| scope.has_wakeups),
             longest_ns: of_events(self.waits.longest()),
+            held_cpu_ns: self.queues.held_ns(self.now_ns),
             causes: (scope.has_wakeups && scope.has_all_cpus).then_some(counts.causes),
         }
     }
 
-    fn polled_waits_ns(&self) -> Option<u64> {
+    fn polled_waits(&self) -> PartialWait {
         let living = self.threads.living();
         let own = living.into_iter().filter(|&slot| self.threads.is_own(slot));
-        let waited = own.filter_map(|slot| self.threads.of(slot)?.polled_wait_ns());
-        let mut total = self.threads.waits_polled_ns;
-        for waited_ns in waited {
-            *total.get_or_insert(0) += waited_ns;
+        let waited = own.filter_map(|slot| Some(self.threads.of(slot)?.wait_so_far(self.now_ns)));
+        let mut total = self.threads.waits;
+        for waited in waited {
+            total.add(waited);
         }
         total
     }

@@ -17,9 +17,12 @@ const MOST_DYING: usize = 4_096;
 
 impl Analysis {
     pub(super) fn fork(&mut self, parent: Tid, child: Tid, process: Tid) {
-        if let Some(old) = self.threads.slot(child) {
+        if let Some(old) = self.threads.slot(child)
+            && !self.is_announced(old, process)
+        {
             self.bury(old);
         }
+        self.threads.begin(child);
         let parent = self.threads.slot(parent);
         let slot = self.threads.slot_or_new(child, self.now_ns);
         let inherited = parent.and_then(|parent| {
@@ -40,6 +43,15 @@ impl Analysis {
         if self.threads.is_own(slot) {
             self.threads.note_process(Some(process));
         }
+    }
+
+    /// Who is looked at before the stream is told of is known before its beginning
+    /// comes: it has done nothing yet.
+    fn is_announced(&self, slot: usize, process: Tid) -> bool {
+        self.threads.of(slot).is_some_and(|thread| {
+            let has_done_nothing = thread.is_fresh && !thread.was_born && !thread.is_ending;
+            has_done_nothing && thread.process == Some(process)
+        })
     }
 
     pub(super) fn exit(&mut self, tid: Tid) {
@@ -110,11 +122,12 @@ impl Analysis {
             queues,
             scope,
             totals,
+            now_ns,
             ..
         } = self;
-        let scope = *scope;
-        threads.retire(slot, |thread| {
-            let told = summarise(thread, scope, |mask| queues.cpus_of(mask).clone());
+        let (scope, now_ns) = (*scope, *now_ns);
+        threads.retire(slot, now_ns, |thread| {
+            let told = summarise(thread, scope, now_ns, |mask| queues.cpus_of(mask).clone());
             totals.add(&told);
             told
         });
@@ -152,7 +165,7 @@ impl Analysis {
             }
         }
         self.threads.restart(now_ns);
-        self.queues.restart();
+        self.queues.restart(now_ns);
         self.cores.restart(now_ns);
         self.drawing = Drawing::new();
         self.drawing.begin(now_ns);
@@ -235,6 +248,7 @@ impl Analysis {
 pub(super) fn summarise(
     thread: &Thread,
     scope: super::Scope,
+    now_ns: u64,
     cpus_of: impl Fn(usize) -> CpuSet,
 ) -> ThreadSummary {
     let tally = &thread.tally;
@@ -243,15 +257,19 @@ pub(super) fn summarise(
     cpus.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
     let polled = thread.polled.as_deref();
     let is_counted = scope.has_switches || polled.is_some_and(|p| p.1.voluntary.is_some());
-    let has_waits = scope.has_wakeups;
+    let waited = thread.wait_so_far(now_ns);
+    let is_bound = !scope.has_wakeups && waited.is_lower_bound();
     ThreadSummary {
         thread: thread.tid,
         process: thread.process,
         name: thread.name.to_string(),
         cpu_ns: tally.cpu_ns,
-        wait_ns: has_waits
-            .then_some(tally.wait_ns)
-            .or_else(|| thread.polled_wait_ns()),
+        wait_ns: if scope.has_wakeups {
+            Some(tally.wait_ns)
+        } else {
+            (waited.is_told || waited.ns > 0).then_some(waited.ns)
+        },
+        is_wait_bound: is_bound,
         switches: is_counted.then_some(tally.switches),
         preemptions: is_counted.then_some(tally.preemptions),
         migrations: tally.migrations,

@@ -13,9 +13,11 @@ impl Analysis {
         } else {
             self.count_polled(slot, sample);
         }
+        let now_ns = self.now_ns;
         let Some(thread) = self.threads.of_mut(slot) else {
             return;
         };
+        thread.polled_ns = Some(now_ns);
         match &mut thread.polled {
             Some(polled) => polled.1 = sample.clone(),
             None => thread.polled = Some(Box::new((sample.clone(), sample.clone()))),

@@ -61,6 +61,11 @@ struct Cpu {
     foreign_since: Option<(u64, u64)>,
     /// Time with a foreign thread while no CPU at all was free.
     foreign_ns: u64,
+    /// Followed threads queued on it, and does it run one?
+    queued: u32,
+    runs_own: bool,
+    /// Followed threads are queued on it, and it runs none of them.
+    held: Spell,
 }
 
 /// Where the sums stood when a wait began.
@@ -141,8 +146,35 @@ impl Queues {
     }
 
     /// Forgets the episodes counted so far.
-    pub(super) fn restart(&mut self) {
+    pub(super) fn restart(&mut self, time_ns: u64) {
         self.episodes = IdleWaiting::default();
+        for cpu in &mut self.cpus {
+            cpu.held = Spell {
+                holds_since: cpu.held.holds_since.map(|_| time_ns),
+                sum_ns: 0,
+            };
+        }
+    }
+
+    /// A followed thread is queued on a CPU, or is no more.
+    pub(super) fn set_queued(&mut self, cpu: u32, comes: bool, time_ns: u64) {
+        if let Some(seat) = self.cpus.get_mut(cpu as usize) {
+            seat.queued = step(seat.queued, comes);
+            seat.held.set(seat.queued > 0 && !seat.runs_own, time_ns);
+        }
+    }
+
+    /// A CPU runs a followed thread, or something else.
+    pub(super) fn set_own(&mut self, cpu: u32, runs_own: bool, time_ns: u64) {
+        if let Some(seat) = self.cpus.get_mut(cpu as usize) {
+            seat.runs_own = runs_own;
+            seat.held.set(seat.queued > 0 && !runs_own, time_ns);
+        }
+    }
+
+    /// Time of CPUs on which followed threads were queued while none of them ran.
+    pub(super) fn held_ns(&self, time_ns: u64) -> u64 {
+        self.cpus.iter().map(|cpu| cpu.held.until(time_ns)).sum()
     }
 
     /// Is a CPU free: idle, with nobody about to start on it?

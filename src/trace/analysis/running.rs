@@ -257,6 +257,8 @@ impl Analysis {
             self.queues.set_free(cpu, is_free, self.now_ns);
             self.queues
                 .set_foreign(cpu, used == Use::Foreign, self.now_ns);
+            let runs_own = matches!(used, Use::Own { .. });
+            self.queues.set_own(cpu, runs_own, self.now_ns);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The threads of a trace: those that live, by number, and what became of
 //! those that ended. Memory is bounded by the threads that live at once.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use super::super::summary::{Causes, ThreadSummary};
 use super::super::{Migrations, Sample, Tid};
@@ -13,6 +13,8 @@ const MOST_TOLD: usize = 1_000;
 const MOST_PROCESSES: usize = 1 << 20;
 /// Threads remembered as gone; beyond that each may be one of them.
 const MOST_GONE: usize = 1 << 16;
+/// Numbers do not come again so soon; a thread on its way out does.
+const COMES_BACK_NS: u64 = 1_000_000_000;
 
 /// What a thread does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +77,10 @@ pub(super) struct Thread {
     pub(super) tally: Tally,
     /// First and latest look at it by polling.
     pub(super) polled: Option<Box<(Sample, Sample)>>,
+    /// When it was looked at last.
+    pub(super) polled_ns: Option<u64>,
+    /// It was thought to be gone, and told of.
+    is_back: bool,
 }
 
 /// What is counted of a thread.
@@ -124,11 +130,30 @@ impl Thread {
             since_ns: time_ns,
             tally: Tally::default(),
             polled: None,
+            polled_ns: None,
+            is_back: false,
+        }
+    }
+
+    /// Time queued where wake-ups are not seen: the kernel's figure, or the waits
+    /// that were seen where those are longer.
+    pub(super) fn wait_so_far(&self, now_ns: u64) -> PartialWait {
+        let polled_ns = self.polled_wait_ns();
+        let looked_ns = self.polled_ns.unwrap_or(self.since_ns);
+        let is_whole = self.polled.as_deref().is_some_and(|p| p.1.is_last);
+        PartialWait {
+            is_told: polled_ns.is_some(),
+            ns: polled_ns.unwrap_or(0).max(self.tally.wait_ns),
+            unseen_ns: if is_whole {
+                0
+            } else {
+                now_ns.saturating_sub(looked_ns)
+            },
         }
     }
 
     /// Time queued as the kernel counts it, since the trace began.
-    pub(super) fn polled_wait_ns(&self) -> Option<u64> {
+    fn polled_wait_ns(&self) -> Option<u64> {
         let (first, last) = self.polled.as_deref()?;
         let before = if self.was_born {
             0
@@ -139,19 +164,53 @@ impl Thread {
     }
 }
 
+/// Time queued, as far as it is known.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct PartialWait {
+    /// The kernel told something of it.
+    pub(super) is_told: bool,
+    pub(super) ns: u64,
+    /// At most so much is missing.
+    pub(super) unseen_ns: u64,
+}
+
+impl PartialWait {
+    /// Less than this share is missing, and it counts as known: 1 in so many.
+    const NEGLIGIBLE: u64 = 50;
+
+    pub(super) const fn add(&mut self, other: Self) {
+        self.is_told |= other.is_told;
+        self.ns += other.ns;
+        self.unseen_ns += other.unseen_ns;
+    }
+
+    pub(super) const fn is_lower_bound(&self) -> bool {
+        self.unseen_ns > self.ns / Self::NEGLIGIBLE
+    }
+}
+
+/// A thread that seems to be gone.
+#[derive(Debug, Clone, Copy)]
+struct Gone {
+    since_ns: u64,
+    is_own: bool,
+}
+
 /// All threads.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
     slots: Vec<Option<Thread>>,
     free: Vec<usize>,
     by_tid: HashMap<Tid, usize>,
-    /// Numbers of threads that are gone.
-    gone: HashSet<Tid>,
+    /// Numbers of threads that are gone, and since when, unless the number has
+    /// come again since.
+    gone: HashMap<Tid, Option<Gone>>,
     told: Vec<ThreadSummary>,
     left_out: u64,
     followed: u64,
     processes: BTreeSet<Tid>,
-    pub(super) waits_polled_ns: Option<u64>,
+    /// Of those that are gone.
+    pub(super) waits: PartialWait,
     /// Threads are followed whoever they are, until one is named.
     pub(super) is_everyone: bool,
 }
@@ -173,7 +232,14 @@ impl Threads {
         if let Some(&slot) = self.by_tid.get(&tid) {
             return slot;
         }
-        let thread = Thread::new(tid, time_ns, false);
+        let mut thread = Thread::new(tid, time_ns, false);
+        // Without a beginning it is the one that was thought to be gone.
+        let gone = self.gone.get(&tid).copied().flatten();
+        let gone = gone.filter(|gone| time_ns.saturating_sub(gone.since_ns) < COMES_BACK_NS);
+        if let Some(gone) = gone {
+            thread.is_back = true;
+            thread.is_own = gone.is_own;
+        }
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.slots[slot] = Some(thread);
@@ -197,9 +263,16 @@ impl Threads {
             return;
         };
         if !std::mem::replace(&mut thread.is_own, true) {
-            self.followed += 1;
+            self.followed += u64::from(!thread.is_back);
             let process = thread.process;
             self.note_process(process);
+        }
+    }
+
+    /// A thread of this number begins: those before it are others.
+    pub(super) fn begin(&mut self, tid: Tid) {
+        if let Some(gone) = self.gone.get_mut(&tid) {
+            *gone = None;
         }
     }
 
@@ -222,7 +295,7 @@ impl Threads {
     pub(super) fn may_be_known(&self, slot: usize) -> bool {
         let is_full = self.gone.len() >= MOST_GONE;
         self.of(slot).is_some_and(|thread| {
-            !thread.is_fresh || thread.was_born || is_full || self.gone.contains(&thread.tid)
+            !thread.is_fresh || thread.was_born || is_full || self.gone.contains_key(&thread.tid)
         })
     }
 
@@ -243,12 +316,14 @@ impl Threads {
         self.processes.clear();
         self.told.clear();
         self.left_out = 0;
-        self.waits_polled_ns = None;
+        self.waits = PartialWait::default();
+        self.gone.values_mut().for_each(|gone| *gone = None);
         for thread in self.slots.iter_mut().flatten() {
             thread.is_own = false;
             thread.was_born = false;
             thread.since_ns = time_ns;
             thread.tally = Tally::default();
+            thread.is_back = false;
             if let Some(polled) = &mut thread.polled {
                 polled.0 = polled.1.clone();
             }
@@ -256,24 +331,42 @@ impl Threads {
     }
 
     /// A thread is gone: its number may come again.
-    pub(super) fn retire(&mut self, slot: usize, summary: impl FnOnce(&Thread) -> ThreadSummary) {
+    pub(super) fn retire(
+        &mut self,
+        slot: usize,
+        now_ns: u64,
+        summary: impl FnOnce(&Thread) -> ThreadSummary,
+    ) {
         let Some(thread) = self.slots[slot].take() else {
             return;
         };
         self.by_tid.remove(&thread.tid);
-        if self.gone.len() < MOST_GONE {
-            self.gone.insert(thread.tid);
+        if self.gone.len() < MOST_GONE || self.gone.contains_key(&thread.tid) {
+            let gone = Gone {
+                since_ns: now_ns,
+                is_own: thread.is_own,
+            };
+            self.gone.insert(thread.tid, Some(gone));
         }
         self.free.push(slot);
         if !thread.is_own {
             return;
         }
-        if let Some(waited) = thread.polled_wait_ns() {
-            *self.waits_polled_ns.get_or_insert(0) += waited;
-        }
-        self.told.push(summary(&thread));
+        self.waits.add(thread.wait_so_far(now_ns));
+        self.tell(summary(&thread), thread.is_back);
         if self.told.len() >= 2 * MOST_TOLD {
             self.shorten();
+        }
+    }
+
+    fn tell(&mut self, summary: ThreadSummary, is_back: bool) {
+        let earlier = is_back.then(|| {
+            let mut told = self.told.iter_mut().rev();
+            told.find(|told| told.thread == summary.thread)
+        });
+        match earlier.flatten() {
+            Some(earlier) => earlier.merge(summary),
+            None => self.told.push(summary),
         }
     }
 

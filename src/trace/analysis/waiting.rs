@@ -37,6 +37,7 @@ impl Analysis {
             place,
             before: Causes::default(),
         };
+        self.queues.set_queued(cpu, true, self.now_ns);
         if let Some(thread) = self.threads.of_mut(slot) {
             thread.state = State::Queued(queued);
         }
@@ -79,6 +80,8 @@ impl Analysis {
             }
         }
         let waited_ns = self.count_wait(slot, queued);
+        self.queues
+            .set_queued(queued.place.cpu(), false, self.now_ns);
         self.waits.add(waited_ns);
         if let Some(thread) = self.threads.of_mut(slot) {
             thread.state = State::Unknown;
@@ -124,6 +127,8 @@ impl Analysis {
         };
         let before = std::mem::replace(&mut thread.state, state);
         if let State::Queued(queued) = before {
+            self.queues
+                .set_queued(queued.place.cpu(), false, self.now_ns);
             match queued.place {
                 Place::Untold(_) => {}
                 Place::Behind(mark) => self.queues.forget(slot, mark),

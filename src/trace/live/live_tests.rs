@@ -321,6 +321,7 @@ fn sample(thread: Tid, cpu: u32, run_ms: u64, migrations: Option<u64>) -> What {
         migrations,
         voluntary: Some(run_ms),
         involuntary: Some(0),
+        is_last: false,
     }))
 }
 
@@ -415,7 +416,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         1 => (tid(), any::<u32>(), number(), prop::option::of(number()), prop::option::of(number())).prop_map(
             |(thread, cpu, run_ns, wait_ns, migrations)| What::Sample(Box::new(Sample {
                 thread, cpu, is_runnable: run_ns % 2 == 0, run_ns, wait_ns, migrations,
-                voluntary: wait_ns, involuntary: migrations,
+                voluntary: wait_ns, involuntary: migrations, is_last: run_ns % 3 == 0,
             }))
         ),
     ];

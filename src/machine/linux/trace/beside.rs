@@ -10,9 +10,10 @@ use std::ops::Bound;
 use std::time::Duration;
 
 use super::super::sys;
+use super::exits::Exits;
 use super::figures::{Figures, Look, introduce};
 use super::threads::{self, Found};
-use crate::trace::{Event, Scope, Tid, What};
+use crate::trace::{Event, Left, Scope, Tid, What};
 
 /// Looks are at least so far apart.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -33,6 +34,8 @@ pub(super) struct Beside {
     /// Whoever is there is meant.
     is_everything: bool,
     threads: BTreeMap<Tid, Figures>,
+    /// `None` where waits are in the stream, or the kernel does not tell.
+    exits: Option<Exits>,
     /// Not looked at yet.
     fresh: BTreeSet<Tid>,
     /// Where the last look stopped.
@@ -45,7 +48,7 @@ pub(super) struct Beside {
 
 impl Beside {
     /// `scope`: of the stream beside which it stands.
-    pub(super) const fn new(scope: Scope, is_everything: bool) -> Self {
+    pub(super) fn new(scope: Scope, is_everything: bool) -> Self {
         Self {
             look: if scope.has_wakeups {
                 Look::Mask
@@ -54,6 +57,7 @@ impl Beside {
             },
             is_everything,
             threads: BTreeMap::new(),
+            exits: (!scope.has_wakeups).then(Exits::open).flatten(),
             fresh: BTreeSet::new(),
             cursor: 0,
             next: Duration::ZERO,
@@ -89,9 +93,14 @@ impl Beside {
         }
     }
 
-    /// Learns from the stream who began and who ended.
-    pub(super) fn learn(&mut self, events: &[Event]) {
-        for event in events {
+    /// Learns from the stream who began and who ended, and adds before the end of
+    /// a thread what the kernel told of it then.
+    pub(super) fn learn(&mut self, events: &mut Vec<Event>) {
+        if let Some(exits) = &mut self.exits {
+            exits.drain();
+        }
+        let mut last_looks: Vec<(usize, What)> = Vec::new();
+        for (index, event) in events.iter().enumerate() {
             match event.what {
                 What::Fork {
                     parent,
@@ -104,12 +113,34 @@ impl Beside {
                     });
                 }
                 What::Exit { thread } => {
-                    self.threads.remove(&thread);
                     self.fresh.remove(&thread);
+                    last_looks.extend(self.last_look(thread).map(|look| (index, look)));
+                    self.threads.remove(&thread);
                 }
+                // Where the source has it, it comes first.
+                What::Out {
+                    thread,
+                    left: Left::Ended,
+                } => last_looks.extend(self.last_look(thread).map(|look| (index, look))),
                 _ => {}
             }
         }
+        insert(events, last_looks);
+    }
+
+    /// What the kernel told of a thread as it ended, told once.
+    fn last_look(&mut self, thread: Tid) -> Option<What> {
+        let figures = self.threads.get(&thread)?;
+        let last = self.exits.as_mut()?.take(thread)?;
+        Some(figures.ended(last))
+    }
+
+    /// Looks at all threads, at the beginning of the trace or at its end.
+    pub(super) fn look_at_all(&mut self, is_last: bool, tell: &mut dyn FnMut(What)) {
+        let all: Vec<Tid> = self.threads.keys().copied().collect();
+        self.look_at(&all, is_last, tell);
+        self.fresh.clear();
+        self.next = sys::monotonic() + PAUSE;
     }
 
     /// When it wants to look.
@@ -124,24 +155,24 @@ impl Beside {
         if now < due {
             return;
         }
-        for thread in self.turn() {
-            let Some(figures) = self.threads.get_mut(&thread) else {
-                continue;
-            };
-            let is_there = figures.look(self.look, &mut self.buffer, tell);
-            if self.threads.len() > MOST_OPEN
-                && let Some(figures) = self.threads.get_mut(&thread)
-            {
-                figures.close();
-            }
-            // Its end is in the stream, perhaps later.
-            if !is_there {
-                self.fresh.remove(&thread);
-            }
-        }
+        let turn = self.turn();
+        self.look_at(&turn, false, tell);
         let took = sys::monotonic().saturating_sub(now);
         self.next = now + PAUSE.max(took * SHARE);
         self.earliest = now + took * SHARE_AT_MOST;
+    }
+
+    /// The end of who is gone is in the stream, perhaps later.
+    fn look_at(&mut self, threads: &[Tid], is_last: bool, tell: &mut dyn FnMut(What)) {
+        let stay_open = self.threads.len() <= MOST_OPEN;
+        for thread in threads {
+            if let Some(figures) = self.threads.get_mut(thread) {
+                figures.look(self.look, is_last, &mut self.buffer, tell);
+                if !stay_open {
+                    figures.close();
+                }
+            }
+        }
     }
 
     /// New threads first, then the others in turns.
@@ -170,5 +201,24 @@ impl Beside {
             self.threads.insert(found.tid, Figures::new(found));
             self.fresh.insert(found.tid);
         }
+    }
+}
+
+/// Puts events before those at these places, as of the same moment.
+fn insert(events: &mut Vec<Event>, looks: Vec<(usize, What)>) {
+    if looks.is_empty() {
+        return;
+    }
+    let mut looks = looks.into_iter().peekable();
+    let old = std::mem::take(events);
+    for (index, event) in old.into_iter().enumerate() {
+        while let Some((_, what)) = looks.next_if(|(at, _)| *at == index) {
+            events.push(Event {
+                time_ns: event.time_ns,
+                cpu: 0,
+                what,
+            });
+        }
+        events.push(event);
     }
 }

@@ -10,6 +10,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
 use super::super::supervise::{Attendant, Stir};
+use super::super::usage::Throttle;
 use super::super::{LinuxMachine, sys};
 use super::beside::Beside;
 use super::{Source, Target, nanoseconds, open, threads};
@@ -45,6 +46,11 @@ impl LinuxMachine {
         if tier.scope().has_all_cpus {
             visit_all_cpus();
         }
+        let mut throttles = match target {
+            Target::Child => Throttle::of_process(i32::try_from(std::process::id()).unwrap_or(0)),
+            Target::Process(pid) => Throttle::of_process(pid),
+            Target::Everything => Vec::new(),
+        };
         let mut session = Session::new(chosen, order, target, listener);
         let run = match order.subject {
             Subject::Command(request) => Some(self.trace_command(request, order, &mut session)?),
@@ -62,6 +68,10 @@ impl LinuxMachine {
             to_ns,
             run,
             own_cpu: sys::own_cpu_time().saturating_sub(cpu_before),
+            throttled: throttles
+                .iter_mut()
+                .filter_map(Throttle::since_last)
+                .max_by_key(|since| since.held),
             notes: session.notes,
         })
     }
@@ -94,7 +104,7 @@ impl LinuxMachine {
         let started = sys::monotonic();
         session.begin(started);
         if let Target::Process(pid) = target {
-            session.follow(pid, sys::monotonic());
+            session.follow(pid);
         }
         let end = limit.map(|limit| started.saturating_add(limit));
         loop {
@@ -197,6 +207,7 @@ struct Session<'a> {
     beside: Option<Beside>,
     listener: &'a mut dyn Listener,
     has_all_cpus: bool,
+    leaves_daemons: bool,
     round: Duration,
     next_round: Duration,
     from_ns: u64,
@@ -207,7 +218,6 @@ struct Session<'a> {
     events: Vec<Event>,
     notes: Vec<String>,
 }
-    leaves_daemons: bool,
 
 impl<'a> Session<'a> {
     fn new(
@@ -224,6 +234,7 @@ impl<'a> Session<'a> {
             beside: has_beside.then(|| Beside::new(scope, is_everything)),
             listener,
             has_all_cpus: scope.has_all_cpus,
+            leaves_daemons: order.leaves_daemons,
             round: order.round.max(SHORTEST_ROUND),
             next_round: Duration::ZERO,
             from_ns: 0,
@@ -234,7 +245,6 @@ impl<'a> Session<'a> {
         }
     }
 
-            leaves_daemons: order.leaves_daemons,
     /// Tells who is there.
     fn begin(&mut self, now: Duration) {
         self.set_start(now);
@@ -248,9 +258,9 @@ impl<'a> Session<'a> {
         self.next_round = now + self.round;
     }
 
-    fn follow(&mut self, pid: Tid, now: Duration) {
+    fn follow(&mut self, pid: Tid) {
         self.tell(|beside, tell| beside.follow_process(pid, tell));
-        self.look(now, true);
+        self.tell(|beside, tell| beside.look_at_all(false, tell));
     }
 
     fn look(&mut self, now: Duration, all: bool) {
@@ -297,7 +307,7 @@ impl<'a> Session<'a> {
             self.last_ns = self.last_ns.max(last.time_ns);
         }
         if let Some(beside) = &mut self.beside {
-            beside.learn(&events);
+            beside.learn(&mut events);
         }
         if !events.is_empty() {
             self.listener.events(&events);
@@ -309,7 +319,7 @@ impl<'a> Session<'a> {
     fn finish(&mut self, wall: Option<Duration>) -> u64 {
         let now_ns = nanoseconds(sys::monotonic());
         self.deliver(true);
-        self.look(sys::monotonic(), true);
+        self.tell(|beside, tell| beside.look_at_all(true, tell));
         self.notes.extend(self.source.notes());
         // The trace of a command ends with its last process, not when that
         // was noticed.
@@ -324,7 +334,7 @@ impl Attendant for Session<'_> {
         self.set_start(started);
         self.root = Some(pid);
         self.source.started(pid);
-        self.follow(pid, sys::monotonic());
+        self.follow(pid);
     }
 
     fn descriptors(&self) -> Vec<RawFd> {
@@ -337,6 +347,10 @@ impl Attendant for Session<'_> {
         self.next_round.min(wake).min(look)
     }
 
+    fn leaves_daemons(&self) -> bool {
+        self.leaves_daemons
+    }
+
     fn attend(&mut self, now: Duration, stir: Stir) -> bool {
         if stir.has_ended {
             self.source.alert();
@@ -347,10 +361,6 @@ impl Attendant for Session<'_> {
         let is_round = now >= self.next_round;
         let is_wanted = self.source.wake().is_some_and(|wake| now >= wake);
         if is_round || is_wanted || stir.has_filled || stir.has_ended {
-    fn leaves_daemons(&self) -> bool {
-        self.leaves_daemons
-    }
-
             self.deliver(false);
         }
         if !is_round {

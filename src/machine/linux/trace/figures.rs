@@ -8,6 +8,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use super::super::sys;
+use super::exits::LastFigures;
 use super::threads::{self, Counts, Found};
 use crate::topology::CpuSet;
 use crate::trace::{Sample, Tid, What};
@@ -24,6 +25,8 @@ pub(super) struct Figures {
     counts: Option<File>,
     last_counts: Counts,
     mask: Option<CpuSet>,
+    /// The CPU it was last seen on.
+    cpu: u32,
 }
 
 /// What is looked at.
@@ -51,13 +54,15 @@ impl Figures {
                 involuntary: None,
             },
             mask: None,
+            cpu: 0,
         }
     }
 
-    /// Looks at the thread; false where it is gone.
+    /// Looks at the thread; false where it is gone. `is_last`: the trace ends.
     pub(super) fn look(
         &mut self,
         look: Look,
+        is_last: bool,
         buffer: &mut Vec<u8>,
         tell: &mut dyn FnMut(What),
     ) -> bool {
@@ -66,9 +71,11 @@ impl Figures {
             return false;
         };
         if look != Look::Mask {
-            let Some(sample) = self.sample(look, buffer) else {
+            let Some(mut sample) = self.sample(look, buffer) else {
                 return false;
             };
+            sample.is_last |= is_last;
+            self.cpu = sample.cpu;
             tell(What::Sample(Box::new(sample)));
         }
         if self.mask.as_ref() != Some(&mask) {
@@ -114,7 +121,24 @@ impl Figures {
             migrations: self.last_counts.migrations,
             voluntary: self.last_counts.voluntary,
             involuntary: self.last_counts.involuntary,
+            // Who waits to be taken off the list runs no more.
+            is_last: matches!(stat.state, 'Z' | 'X'),
         })
+    }
+
+    /// What the kernel told of the thread as it ended.
+    pub(super) fn ended(&self, last: LastFigures) -> What {
+        What::Sample(Box::new(Sample {
+            thread: self.found.tid,
+            cpu: self.cpu,
+            is_runnable: false,
+            run_ns: last.run_ns,
+            wait_ns: Some(last.wait_ns),
+            migrations: self.last_counts.migrations,
+            voluntary: last.voluntary,
+            involuntary: last.involuntary,
+            is_last: true,
+        }))
     }
 }
 

@@ -98,8 +98,6 @@ pub(super) struct Lane {
     writing: Writing,
     /// Who is on the CPU, as far as it was told.
     current: Option<Tid>,
-    /// Who has ended but is still on the CPU.
-    ending: Option<Tid>,
     /// The second half of this switch is still to come.
     awaited: Option<Tid>,
 }
@@ -110,7 +108,6 @@ impl Lane {
             cpu,
             writing,
             current: None,
-            ending: None,
             awaited: None,
         }
     }
@@ -169,7 +166,6 @@ impl Lane {
     /// Records are missing: who is on the CPU is not known any more.
     const fn forget(&mut self) {
         self.current = None;
-        self.ending = None;
         self.awaited = None;
     }
 
@@ -202,14 +198,14 @@ impl Lane {
             // more when it leaves for the last time.
             let is_gone = thread < IDLE;
             let prev = if is_gone { self.current? } else { thread };
-            let left = if is_gone || (self.ending == Some(prev) && !is_preempted) {
+            // Who has ended may wait on its way out, and come again.
+            let left = if is_gone {
                 Left::Ended
             } else if is_preempted {
                 Left::Preempted
             } else {
                 Left::Blocked
             };
-            self.ending = None;
             self.current = Some(other);
             self.awaited = Some(other);
             return Some(What::Switch {
@@ -238,8 +234,7 @@ impl Lane {
                     self.current = None;
                 }
             }
-            Writing::Wide => self.ending = Some(thread),
-            Writing::Points(_) => {}
+            Writing::Wide | Writing::Points(_) => {}
         }
         tell(What::Exit { thread });
     }

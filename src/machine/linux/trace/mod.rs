@@ -11,6 +11,7 @@ mod bpf;
 mod cost;
 mod drive;
 mod events;
+mod exits;
 mod figures;
 mod format;
 mod lane;

@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use super::super::usage::{LEAST_INTERVAL, Meter};
 use super::super::{sys, tree};
+use super::exits::Exits;
 use super::figures::{Figures, Look, introduce};
 use super::threads::{self, Found};
 use super::{Source, Target, nanoseconds};
-use crate::trace::{Event, Tid, What};
+use crate::trace::{Event, IDLE, Tid, What};
 
 /// Looks are at least so far apart.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
@@ -40,6 +41,9 @@ pub(super) struct Polling {
     /// However much happens, not before this.
     earliest: Duration,
     next_usage: Duration,
+    exits: Option<Exits>,
+    /// Threads that are new from now on have begun in the trace.
+    has_looked: bool,
     looks: u32,
     buffer: Vec<u8>,
     /// Threads for which files stay open.
@@ -66,6 +70,8 @@ impl Polling {
             next: Duration::ZERO,
             earliest: Duration::ZERO,
             next_usage: Duration::ZERO,
+            exits: Exits::open(),
+            has_looked: false,
             looks: 0,
             buffer: Vec::new(),
             most_open: descriptors / 2 / DESCRIPTORS_PER_THREAD,
@@ -93,7 +99,9 @@ impl Polling {
     }
 
     /// One look at all threads.
-    fn look(&mut self, events: &mut Vec<Event>) {
+    fn look(&mut self, is_last: bool, events: &mut Vec<Event>) {
+        let all_begin = self.target == Target::Child || self.has_looked;
+        self.has_looked = true;
         for found in self.list() {
             if self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&found.tid) {
                 self.was_cut = true;
@@ -105,6 +113,13 @@ impl Polling {
                 .is_some_and(|t| t.found == found)
             {
                 continue;
+            }
+            if all_begin {
+                teller(events, 0)(What::Fork {
+                    parent: IDLE,
+                    child: found.tid,
+                    process: found.process,
+                });
             }
             let is_followed = self.target != Target::Everything;
             introduce(found, is_followed, &mut teller(events, 0));
@@ -120,15 +135,21 @@ impl Polling {
         for (index, (&thread, figures)) in self.threads.iter_mut().enumerate() {
             let is_first = figures.is_new();
             let look = if is_first { Look::Counts } else { look };
-            if !figures.look(look, &mut self.buffer, &mut teller(events, 0)) {
+            if !figures.look(look, is_last, &mut self.buffer, &mut teller(events, 0)) {
                 gone.push(thread);
             }
             if index >= self.most_open {
                 figures.close();
             }
         }
+        if let Some(exits) = &mut self.exits {
+            exits.drain();
+        }
         for thread in gone {
-            self.threads.remove(&thread);
+            let last = self.exits.as_mut().and_then(|exits| exits.take(thread));
+            if let Some((figures, last)) = self.threads.remove(&thread).zip(last) {
+                teller(events, 0)(figures.ended(last));
+            }
             teller(events, 0)(What::Exit { thread });
         }
     }
@@ -156,7 +177,7 @@ impl Source for Polling {
         if before < self.next {
             return;
         }
-        self.look(events);
+        self.look(false, events);
         if before >= self.next_usage {
             self.tell_usage(events);
         }
@@ -168,7 +189,7 @@ impl Source for Polling {
 
     fn finish(&mut self, events: &mut Vec<Event>) {
         self.looks = 0;
-        self.look(events);
+        self.look(true, events);
         self.tell_usage(events);
     }
 

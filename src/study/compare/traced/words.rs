@@ -4,7 +4,7 @@
 //! of that run; small ones are not worth a word.
 
 use crate::record::{
-    Arm, Comparison, ContrastRecord, MigrationCounts, SharingCauses, TraceFigures,
+    Arm, Comparison, ContrastRecord, LowerBound, MigrationCounts, SharingCauses, TraceFigures,
 };
 
 /// Shares below this, per cent, are not worth a word.
@@ -95,7 +95,8 @@ fn queued(figures: &TraceFigures) -> Option<String> {
         format!(", {idle:.0} % of it while a CPU idled")
     });
     Some(format!(
-        "its threads were queued {share:.0} % of the time they could have run{idle}"
+        "its threads were queued {}{share:.0} % of the time they could have run{idle}",
+        figures.at_least(LowerBound::Queued)
     ))
 }
 

@@ -14,6 +14,7 @@ export interface TraceRecord {
   totals?: Maybe<Totals>;
   waits?: Maybe<Waits>;
   avoidable_smt_sharing?: Maybe<Sharing>;
+  lower_bounds?: Maybe<string[]>;
   idle_while_waiting?: Maybe<{ seconds?: Maybe<number>; percent?: Maybe<number>; episodes?: Maybe<number>; longest_s?: Maybe<number>; note?: Maybe<string> }>;
   lost?: Maybe<{ records?: number; windows?: number; seconds?: number; contradictions?: number }>;
   threads?: Maybe<ThreadRow[]>;

@@ -142,6 +142,7 @@ export const CAUSE_WORDS: Readonly<Record<string, string>> = {
   other_processes: 'another program ran there',
   own_threads: 'a thread of the same program ran there',
   starting: 'the idle CPU had yet to start',
+  throttled: 'a quota on CPU time was used up',
   untold: 'why is not told',
 };
 

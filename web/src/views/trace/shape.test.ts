@@ -147,6 +147,9 @@ group('figures', () => {
     const told = Object.fromEntries(shape.headline({ elapsed_s: 2, totals: { cpu_s: 1, switches: null } }));
     expect(told['Elapsed']).toBe('2.00 s');
     expect(told['Switches']).toBeNull();
+    const bounded = Object.fromEntries(shape.headline({ totals: { cpu_s: 1 }, waits: { total_s: 3 }, lower_bounds: ['queued'] }));
+    expect(bounded['Waited in run queues']).toBe('at least 3.00 s');
+    expect(bounded['CPU time']).toBe('1.00 s');
     expect(shape.migrationTable({})).toBeNull();
     expect(shape.waitTable({ waits: { because: { scheduler_s: 3, mask_s: 1, starting_s: 0 } } })!.rows).toEqual([
       ['another allowed CPU idled', '3.00 s', '75.0 %'],

@@ -38,15 +38,16 @@ export function headline(record: TraceRecord): [string, string | null][] {
   const totals = record.totals ?? {};
   const known = (value: Maybe<number>, words: (value: number) => string): string | null =>
     value === null || value === undefined ? null : words(value);
+  const atLeast = (figure: string, text: string): string => (record.lower_bounds?.includes(figure) ? `at least ${text}` : text);
   const sharing = record.avoidable_smt_sharing;
   const idle = record.idle_while_waiting;
   return [
     ['Elapsed', known(record.elapsed_s, seconds)],
-    ['CPU time', known(totals.cpu_s, seconds)],
-    ['Threads', known(totals.threads, (value) => `${value} in ${count(totals.processes ?? 0, 'process', 'processes')}`)],
-    ['Switches', known(totals.switches, (value) => `${value.toLocaleString('en-US')}${known(totals.preemptions, (p) => `, ${p.toLocaleString('en-US')} pushed aside`) ?? ''}`)],
-    ['Moves between CPUs', known(allMigrations(totals.migrations), (value) => value.toLocaleString('en-US'))],
-    ['Waited in run queues', known(record.waits?.total_s, (value) => `${seconds(value)}${known(record.waits?.longest_s, (longest) => `, longest ${seconds(longest)}`) ?? ''}`)],
+    ['CPU time', known(totals.cpu_s, (value) => atLeast('cpu_time', seconds(value)))],
+    ['Threads', known(totals.threads, (value) => atLeast('threads', `${value} in ${count(totals.processes ?? 0, 'process', 'processes')}`))],
+    ['Switches', known(totals.switches, (value) => atLeast('switches', `${value.toLocaleString('en-US')}${known(totals.preemptions, (p) => `, ${p.toLocaleString('en-US')} pushed aside`) ?? ''}`))],
+    ['Moves between CPUs', known(allMigrations(totals.migrations), (value) => atLeast('migrations', value.toLocaleString('en-US')))],
+    ['Waited in run queues', known(record.waits?.total_s, (value) => atLeast('queued', `${seconds(value)}${known(record.waits?.longest_s, (longest) => `, longest ${seconds(longest)}`) ?? ''}`))],
     ['Avoidable SMT sharing', known(sharing?.seconds, (value) => `${seconds(value)} (${percent((sharing?.percent ?? 0) / 100)} of CPU time)`)],
     ['Queued while a CPU idled', known(idle?.seconds, (value) => `${seconds(value)} in ${count(idle?.episodes ?? 0, 'episode')}`)],
     ['Tier', record.tier ?? null],

@@ -1,0 +1,257 @@
+//! What a trace tells of a command is what the kernel counted for it, or is
+//! called a lower bound.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{WITH_SWITCHES, as_nobody, permitted};
+use crate::support::{json as record_of, skipped};
+
+/// Longer than anything waited for takes on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn all_tiers(test: &str) -> Vec<&'static str> {
+    permitted(test, &[&["proc"][..], &WITH_SWITCHES].concat())
+}
+
+fn trace(tier: &str, command: &[&str]) -> Value {
+    let arguments = [
+        "trace",
+        "--tier",
+        tier,
+        "--no-cost",
+        "--format",
+        "json",
+        "--",
+    ];
+    record_of(&[&arguments[..], command].concat())
+}
+
+fn seconds(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value}"))
+}
+
+fn is_bound(record: &Value, figure: &str) -> bool {
+    let bounds = record["lower_bounds"].as_array();
+    bounds.is_some_and(|bounds| bounds.contains(&json!(figure)))
+}
+
+fn finding<'a>(record: &'a Value, check: &str) -> Option<&'a Value> {
+    let findings = record["findings"].as_array().unwrap();
+    findings.iter().find(|finding| finding["check"] == check)
+}
+
+/// Short-lived processes, each of which is one thread.
+const STORM: &str = "i=0; while [ $i -lt 300 ]; do (:); i=$((i+1)); done";
+
+#[test]
+fn a_thread_is_told_once() {
+    for tier in all_tiers("a_thread_is_told_once") {
+        // Two of three runs told some twice.
+        for _ in 0..4 {
+            let record = trace(tier, &["sh", "-c", STORM]);
+            let threads = record["threads"].as_array().unwrap();
+            let mut numbers: Vec<i64> = threads
+                .iter()
+                .map(|thread| thread["thread"].as_i64().unwrap())
+                .collect();
+            let many = numbers.len();
+            numbers.sort_unstable();
+            numbers.dedup();
+            assert_eq!(numbers.len(), many, "{tier}: threads are told twice");
+            if tier != "proc" && record["lost"]["records"] == 0 {
+                assert_eq!(record["totals"]["threads"], 301, "{tier}");
+            }
+        }
+    }
+}
+
+/// Forty processes that each use some CPU time on the same CPU, and note how
+/// long the kernel says that they were queued.
+fn crowd(notes: &Path) -> String {
+    let one = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; read r w n < /proc/self/schedstat; echo $w >&9";
+    format!(
+        "exec 9>>{}; k=0; while [ $k -lt 40 ]; do ({one}) & k=$((k+1)); done; wait",
+        notes.display()
+    )
+}
+
+/// Queued time as the trace told it, and as the processes did.
+fn queued(record: &Value, notes: &Path) -> (f64, f64) {
+    let text = std::fs::read_to_string(notes).unwrap();
+    let told = text.lines().map(|line| line.parse::<f64>().unwrap() * 1e-9);
+    (seconds(&record["waits"]["total_s"]), told.sum())
+}
+
+/// Root in the first namespaces, whom the kernel tells of every thread that ends.
+fn is_told_of_exits() -> bool {
+    let is_first = |name: &str, inode: &str| {
+        let link = std::fs::read_link(format!("/proc/self/ns/{name}")).unwrap();
+        link.to_string_lossy().contains(inode)
+    };
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let is_root = status.lines().any(|line| line.starts_with("Uid:\t0\t0"));
+    is_root && is_first("pid", "4026531836") && is_first("user", "4026531837")
+}
+
+#[test]
+fn queued_time_of_threads_that_ended_is_known_or_a_lower_bound() {
+    let test = "queued_time_of_threads_that_ended_is_known_or_a_lower_bound";
+    let folder = tempfile::tempdir().unwrap();
+    for tier in permitted(test, &["switch", "cpu-wide"]) {
+        let notes = folder.path().join(tier);
+        let record = trace(tier, &["sh", "-c", &crowd(&notes)]);
+        let (told_s, true_s) = queued(&record, &notes);
+        assert!(true_s > 0.01, "{true_s}");
+        assert!(told_s > 0.0, "{told_s} of {true_s}");
+        // What is queued after the note, on the way out, is told, too.
+        if is_told_of_exits() {
+            assert!(!is_bound(&record, "queued"), "{tier}: {told_s} of {true_s}");
+        }
+        if !is_bound(&record, "queued") {
+            assert!(told_s > 0.97 * true_s, "{tier}: {told_s} of {true_s}");
+        }
+    }
+}
+
+/// Who may not ask the kernel for the last figures of threads says so.
+#[test]
+fn without_rights_queued_time_is_a_lower_bound() {
+    let test = "without_rights_queued_time_is_a_lower_bound";
+    let Some(nobody) = as_nobody(test) else {
+        return;
+    };
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(folder.path(), everybody).unwrap();
+    let notes = folder.path().join("notes");
+    let mut command = Command::new(&nobody[0]);
+    command
+        .args(&nobody[1..])
+        .arg(env!("CARGO_BIN_EXE_pinwise"));
+    command.args(["trace", "--tier", "switch", "--no-cost", "--format", "json"]);
+    command.args(["--", "sh", "-c", &crowd(&notes)]);
+    command
+        .env("PINWISE_STORE", "none")
+        .env_remove("PINWISE_RUN");
+    command.env("XDG_RUNTIME_DIR", folder.path());
+    let output = command.output().unwrap();
+    let (out, err) = crate::support::texts(&output);
+    if err.contains("cannot be had") || err.contains("Permission denied") {
+        skipped(test, err.trim());
+        return;
+    }
+    assert!(output.status.success(), "{err}");
+    let record: Value = serde_json::from_str(&out).unwrap();
+    let (told_s, true_s) = queued(&record, &notes);
+    assert!(
+        is_bound(&record, "queued") || told_s > 0.97 * true_s,
+        "{told_s} of {true_s} is not called a lower bound"
+    );
+}
+
+#[test]
+fn polling_is_held_against_what_the_kernel_counted() {
+    let record = trace("proc", &["sh", "-c", STORM]);
+    let unseen = finding(&record, "unseen");
+    let evidence = unseen.map(|finding| &finding["evidence"]);
+    let unseen = unseen.unwrap_or_else(|| panic!("{}", record["totals"]));
+    assert_eq!(unseen["severity"], "warning", "{evidence:?}");
+    for figure in ["cpu_time", "switches", "threads", "migrations", "queued"] {
+        assert!(is_bound(&record, figure), "{figure}");
+    }
+    // One process that lives long is seen whole.
+    let line = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
+    let record = trace("proc", &["sh", "-c", line]);
+    assert!(
+        finding(&record, "unseen").is_none(),
+        "{}",
+        record["findings"]
+    );
+    assert!(!is_bound(&record, "cpu_time"));
+}
+
+/// A cgroup with a tenth of a CPU.
+struct Group(PathBuf);
+
+impl Group {
+    fn make() -> Option<Self> {
+        let name = format!("pinwise-test-{}", std::process::id());
+        for (root, quota, value) in [
+            ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "10000"),
+            ("/sys/fs/cgroup", "cpu.max", "10000 100000"),
+        ] {
+            let group = Self(Path::new(root).join(&name));
+            let is_made = std::fs::create_dir(&group.0).is_ok()
+                && group.0.join(quota).exists()
+                && std::fs::write(group.0.join(quota), value).is_ok();
+            if is_made {
+                return Some(group);
+            }
+        }
+        None
+    }
+
+    fn take(&self, process: &Child) -> bool {
+        std::fs::write(self.0.join("cgroup.procs"), process.id().to_string()).is_ok()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let until = Instant::now() + PATIENCE;
+        while self.0.exists() && std::fs::remove_dir(&self.0).is_err() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+#[test]
+fn a_quota_of_an_attached_process_is_told() {
+    let test = "a_quota_of_an_attached_process_is_told";
+    let Some(group) = Group::make() else {
+        skipped(test, "it needs a cgroup with a quota of its own");
+        return;
+    };
+    let mut busy = Command::new("sh")
+        .args(["-c", "while :; do :; done"])
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let is_taken = group.take(&busy);
+    let number = busy.id().to_string();
+    let records: Vec<(&str, Value)> = if is_taken {
+        let tiers = all_tiers(test).into_iter();
+        let trace = |tier: &'static str| {
+            let arguments = ["trace", "--tier", tier, "--no-cost", "--format", "json"];
+            let whom = ["--pid", &number, "--for", "1500ms"];
+            (tier, record_of(&[&arguments[..], &whom].concat()))
+        };
+        tiers.map(trace).collect()
+    } else {
+        skipped(test, "the cgroup takes no process");
+        Vec::new()
+    };
+    busy.kill().unwrap();
+    busy.wait().unwrap();
+    for (tier, record) in records {
+        let times = record["throttled"]["times"].as_u64().unwrap_or(0);
+        assert!(times >= 5, "{tier}: {}", record["throttled"]);
+        assert!(finding(&record, "throttled").is_some(), "{tier}");
+        let Some(because) = record["waits"]["because"].as_object() else {
+            continue;
+        };
+        let of = |cause: &str| because[cause].as_f64().unwrap();
+        // There is one thread: it waited as long as the quota held the CPU back.
+        let held_s = seconds(&record["throttled"]["seconds"]);
+        let waited_s = seconds(&record["waits"]["total_s"]);
+        let expected_s = held_s.min(waited_s);
+        assert!(expected_s > 0.1, "{tier}: {because:?}");
+        assert!(of("throttled_s") > 0.8 * expected_s, "{tier}: {because:?}");
+        let causes: f64 = because.keys().map(|cause| of(cause)).sum();
+        assert!((causes - waited_s).abs() < 1e-6, "{tier}: {because:?}");
+    }
+}
