@@ -77,6 +77,8 @@ struct Done {
 
 /// What a step prints is nobody else's to change before it is a record.
 const OWN: &str = ".own";
+/// Of the files of what a step prints.
+const ENDINGS: [&str; 2] = ["stdout", "stderr"];
 
 /// A node's folder. It is opened anew for each thing that is done in it: a
 /// fleet may have more nodes than a process may have files open.
@@ -130,7 +132,13 @@ impl NodeFolder {
     /// # Errors
     /// [`FolderError`] where there is no place for it.
     pub fn output_stem(&self, step: &str, attempt: u32) -> Result<PathBuf, FolderError> {
-        Ok(self.own()?.path().join(format!("{step}.{attempt}")))
+        let own = self.own()?;
+        let stem = format!("{step}.{attempt}");
+        for ending in ENDINGS {
+            // Whoever opens it would leave its mode to the umask.
+            own.touch(&format!("{stem}.{ending}"), Readers::Owner)?;
+        }
+        Ok(own.path().join(stem))
     }
 
     /// What a step printed: output and error, which are then gone.
@@ -138,7 +146,7 @@ impl NodeFolder {
     /// # Errors
     /// [`FolderError`] for each that cannot be read.
     pub(super) fn take_output(&self, step: &str, attempt: u32) -> [Result<String, FolderError>; 2] {
-        ["stdout", "stderr"].map(|ending| {
+        ENDINGS.map(|ending| {
             let own = self.own()?;
             let name = format!("{step}.{attempt}.{ending}");
             let text = own.read(&name);

@@ -33,12 +33,12 @@ impl Users {
         let (owner, mode) = (found.uid(), found.mode());
         if !self.0.contains(&owner) {
             return Some(format!(
-                "it belongs to user {owner}, and what others wrote is not run"
+                "it belongs to user {owner}, and what others wrote is not trusted"
             ));
         }
         (mode & WRITABLE != 0).then(|| {
             let mode = mode & 0o7777;
-            format!("others may write it (mode {mode:04o}), so it is not run (chmod -R go-w)")
+            format!("others may write it (mode {mode:04o}), so it is not trusted (chmod -R go-w)")
         })
     }
 

@@ -123,7 +123,8 @@ fn last(store: &Store, ids: &[String]) -> anyhow::Result<FleetRecord> {
             return Ok(record);
         }
     }
-    bail!("no fleet of yours is in the store (pinwise fleet submit, pinwise fleet simulate)")
+    let whose = if ids.is_empty() { "" } else { " of yours" };
+    bail!("no fleet{whose} is in the store (pinwise fleet submit, pinwise fleet simulate)")
 }
 
 /// Is a fleet the user's? Of one with a folder the folder decides, not what the
