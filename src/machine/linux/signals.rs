@@ -13,7 +13,7 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
 
 use super::sys::check;
 
@@ -25,6 +25,10 @@ const TOGETHER_NS: i64 = 200_000_000;
 
 /// When the first of them came, ns; 0: not yet.
 static ASKED: AtomicI64 = AtomicI64::new(0);
+/// Which it was.
+static WHICH: AtomicI32 = AtomicI32::new(0);
+/// The thread that takes them: any other has not blocked [`asked`].
+static TAKER: AtomicI32 = AtomicI32::new(0);
 
 /// Signals that are taken by descriptor as long as it is there.
 #[derive(Debug)]
@@ -55,6 +59,7 @@ impl Signals {
                 taken.as_ptr(),
                 before.as_mut_ptr(),
             ))?;
+            TAKER.store(libc::gettid(), Ordering::SeqCst);
             let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
             let descriptor = check(libc::signalfd(-1, taken.as_ptr(), flags))?;
             (OwnedFd::from_raw_fd(descriptor), before.assume_init())
@@ -106,7 +111,7 @@ impl Signals {
         let signal = libc::c_int::try_from(info.ssi_signo).unwrap_or(0);
         // The handler says which one it was called for.
         let signal = if signal == asked() {
-            info.ssi_int
+            WHICH.load(Ordering::SeqCst)
         } else {
             signal
         };
@@ -228,10 +233,9 @@ extern "C" fn on_ending(signal: libc::c_int) {
             }
             Err(_) => {}
             Ok(_) => {
-                let which = libc::sigval {
-                    sival_ptr: std::ptr::without_provenance_mut(signal.unsigned_abs() as usize),
-                };
-                libc::sigqueue(libc::getpid(), asked(), which);
+                WHICH.store(signal, Ordering::SeqCst);
+                let taker = TAKER.load(Ordering::SeqCst);
+                libc::syscall(libc::SYS_tgkill, libc::getpid(), taker, asked());
             }
         }
         *errno = before;
