@@ -297,11 +297,14 @@ mod tests {
         bytes[40..48].copy_from_slice(&64u64.to_le_bytes());
         bytes[58..60].copy_from_slice(&64u16.to_le_bytes());
         bytes[60..62].copy_from_slice(&u16::try_from(sections).unwrap().to_le_bytes());
+        // The second section has the names.
+        bytes[62] = 1;
         let at = (64 + 64 * sections) as u64;
         for index in 0..sections {
             let mut section = [0u8; 64];
             if index > 0 {
-                section[4..8].copy_from_slice(&1u32.to_le_bytes());
+                let kind = if index == 1 { 3u32 } else { 1 };
+                section[4..8].copy_from_slice(&kind.to_le_bytes());
                 section[8..16].copy_from_slice(&6u64.to_le_bytes());
                 section[24..32].copy_from_slice(&at.to_le_bytes());
                 section[32..40].copy_from_slice(&(code as u64).to_le_bytes());

@@ -77,8 +77,13 @@ fn team(test: &str, folder: &Path) -> Option<PathBuf> {
     }
     let (source, program) = (folder.join("team.c"), folder.join("team"));
     std::fs::write(&source, TEAM).unwrap();
-    let output = Command::new("cc").arg("-fopenmp").arg("-o").arg(&program);
-    let output = output.arg(&source).output().unwrap();
+    let mut compiler = Command::new("cc");
+    compiler
+        .arg("-fopenmp")
+        .arg("-o")
+        .arg(&program)
+        .arg(&source);
+    let output = compiler.output().unwrap();
     if !output.status.success() {
         skipped(test, "the compiler has no OpenMP");
         return None;

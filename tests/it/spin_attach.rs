@@ -307,11 +307,9 @@ fn a_java_lock_without_a_hint_is_seen() {
     }
     let folder = tempfile::tempdir().unwrap();
     let source = root().join("tests/data/programs/CasLock.java");
-    let made = Command::new("javac")
-        .arg("-d")
-        .arg(folder.path())
-        .arg(source);
-    assert!(made.status().unwrap().success());
+    let mut compiler = Command::new("javac");
+    compiler.arg("-d").arg(folder.path()).arg(source);
+    assert!(compiler.status().unwrap().success());
     let classes = folder.path().to_str().unwrap();
     for how in ["cas", "ticket"] {
         // Four threads share one lock: three of them wait.

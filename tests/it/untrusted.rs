@@ -73,8 +73,9 @@ fn program(test: &str, folder: &Path) -> Option<PathBuf> {
     }
     let (source, program) = (folder.join("makes.c"), folder.join("makes"));
     std::fs::write(&source, PROGRAM).unwrap();
-    let output = Command::new("cc").args(["-O1", "-o"]).arg(&program);
-    let output = output.arg(&source).output().unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-o"]).arg(&program).arg(&source);
+    let output = compiler.output().unwrap();
     assert!(output.status.success(), "{}", texts(&output).1);
     Some(program)
 }

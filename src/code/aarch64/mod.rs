@@ -85,7 +85,7 @@ pub(super) const fn is_hint(word: u32) -> bool {
     is_yield_or_wfe || is_isb || is_sb || is_wfet
 }
 
-/// MRS of CNTVCT_EL0 or CNTVCTSS_EL0.
+/// MRS of `CNTVCT_EL0` or `CNTVCTSS_EL0`.
 const fn reads_clock(word: u32) -> bool {
     matches!(word & 0xffff_ffe0, 0xd53b_e040 | 0xd53b_e0c0)
 }

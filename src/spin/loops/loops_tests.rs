@@ -69,7 +69,7 @@ fn cold_parts_elsewhere_belong_to_the_loop() {
     assert!(found.calls.is_empty());
 }
 
-/// As HotSpot compiles `while (!lock.compareAndSet(null, self)) {}` with what G1
+/// As `HotSpot` compiles `while (!lock.compareAndSet(null, self)) {}` with what G1
 /// writes down of a success: it begins in its middle, and leads back to its
 /// beginning from elsewhere.
 #[test]

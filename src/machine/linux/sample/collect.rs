@@ -258,7 +258,7 @@ impl Collector {
     ) -> Vec<(u64, bool)> {
         let mut frames: Vec<(u64, bool)> = chain.frames().collect();
         let first = frames.iter().position(|(_, is_kernel)| !is_kernel);
-        let Some(first) = first else {
+        let Some(first @ 1..) = first else {
             return frames;
         };
         let is_in_call = registers.values().nth(RCX) == Some(frames[first].0);

@@ -114,7 +114,7 @@ mod tests {
         let path = folder.path().join("file");
         std::fs::write(&path, "x").unwrap();
         let check = |of_folder: u32, of_file: u32, expected: bool| {
-            let modes = [(folder.path(), of_folder), (&path, of_file)];
+            let modes = [(folder.path(), of_folder), (path.as_path(), of_file)];
             for (path, mode) in modes {
                 std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
             }

@@ -51,6 +51,7 @@ fn samples_have_chains_of_both_modes() {
         tid,
         chain,
         registers,
+        top,
     } = read
     else {
         unreachable!("{read:?}")
@@ -58,7 +59,7 @@ fn samples_have_chains_of_both_modes() {
     assert_eq!((time_ns, id, pid, tid), (5, 9, 7, 8));
     let frames: Vec<_> = chain.frames().collect();
     assert_eq!(frames, [(0xffff_0001, true), (0x10, false), (0x20, false)]);
-    assert_eq!(registers.values().count(), 0);
+    assert_eq!((registers.values().count(), top), (0, None));
     // Without a chain the instruction itself is known.
     let bytes = sampled(2, &[], &[0]);
     let (_, Record::Sample { chain, .. }) = Records::new(&bytes).next().unwrap() else {
@@ -76,6 +77,24 @@ fn registers_follow_the_chain() {
         unreachable!()
     };
     assert_eq!(registers.values().collect::<Vec<_>>(), values);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_word_on_top_of_the_stack_follows_the_registers() {
+    let check = |rest: &[u64], expected: Option<u64>| {
+        let registers = [&[2][..], &[0; 16], rest].concat();
+        let bytes = sampled(2, &[CONTEXT_USER, 0x10], &registers);
+        let (_, Record::Sample { top, .. }) = Records::new(&bytes).next().unwrap() else {
+            unreachable!()
+        };
+        assert_eq!(top, expected, "{rest:?}");
+    };
+    check(&[8, 0x5555, 8], Some(0x5555));
+    // It could not be read, or the thread has no stack.
+    check(&[8, 0, 0], None);
+    check(&[0], None);
+    check(&[], None);
 }
 
 #[test]

@@ -48,8 +48,6 @@ const VECTORS: u8 = 32;
 pub(super) struct Idle {
     clocks: BTreeSet<usize>,
     still: BTreeSet<usize>,
-    /// Instructions at which registers change.
-    moving: BTreeSet<usize>,
 }
 
 /// What a thread was seen at, in samples.
@@ -85,11 +83,7 @@ impl Idle {
             seen.writing += if is_writing { stack.count } else { 0 };
         }
         let pairs = pairs(samples);
-        let moving = pairs.iter().filter(|(_, (all, still))| 2 * still < *all);
-        let mut idle = Self {
-            moving: moving.map(|(frame, _)| *frame).collect(),
-            ..Self::default()
-        };
+        let mut idle = Self::default();
         for (thread, seen) in threads.iter().filter(|(_, seen)| seen.all >= FEWEST) {
             let part = |of: u64| of as f64 / seen.all as f64;
             if part(seen.reading) >= CLOCK_SHARE {
@@ -113,8 +107,7 @@ impl Idle {
             return None;
         }
         let waits_for_time = self.clocks.contains(&stack.thread) && reads_clock(samples, frame);
-        let is_still = self.still.contains(&stack.thread) && !self.moving.contains(&frame);
-        (waits_for_time || is_still).then_some(frame)
+        (waits_for_time || self.still.contains(&stack.thread)).then_some(frame)
     }
 }
 

@@ -214,18 +214,18 @@ impl Tally {
                 let is_waiting = sites.is_waiting(samples, stack.frames[0], &site);
                 (site, depth, is_waiting)
             });
-            // That a thread never gets anywhere says more than a hint of a
-            // function that it only passes through.
-            let is_passed = found
-                .as_ref()
-                .is_none_or(|(site, _, is_waiting)| site.hints() > 0 && !is_waiting);
-            let found = match idle.place(samples, stack).filter(|_| is_passed) {
-                Some(frame) => {
-                    let site = Site::in_function(samples, frame, LoopKind::BareLoad);
-                    Some((site, 0, true))
-                }
-                None => found,
-            };
+            // A hint of a function that a thread only passes through says less
+            // than that it never gets anywhere.
+            let found = found.filter(|(site, _, is_waiting)| *is_waiting || site.hints() == 0);
+            let found = found.or_else(|| {
+                let site =
+                    Site::in_function(samples, idle.place(samples, stack)?, LoopKind::BareLoad);
+                Some((site, 0, true))
+            });
+            let found = found.or_else(|| {
+                let (site, depth) = sites.of(samples, stack)?;
+                Some((site, depth, false))
+            });
             let Some((site, depth, is_waiting)) = found else {
                 self.worked_ns += stack.weight_ns;
                 continue;

@@ -220,7 +220,7 @@ fn who_yields_is_the_caller_of_what_only_yields() {
 
 #[test]
 fn a_goroutine_that_yields_is_seen_on_both_stacks() {
-    let mut sampled = sampled(&[(&[SUM, 0x1015, 0x1016], 40), (&[DEC, 0x1015], 60)], "");
+    let mut sampled = sampled(&[(&[SUM, 0x1015, 0x1016], 40), (&[DEC, 0x1017], 60)], "");
     let names = [
         "runtime.lock2",
         "runtime.gosched_m",
