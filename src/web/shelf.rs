@@ -112,6 +112,8 @@ mod tests {
             warn: Arc::new(|_| ()),
         };
         let location = Location::Sqlite(path.clone());
+        // Reading makes none.
+        drop(Store::open_at(&location, &spool).unwrap());
         let shelf = Arc::new(Shelf::open(location, spool, warn).unwrap());
         let runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = { runtime }.enable_all().build().unwrap();

@@ -453,6 +453,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::zombie_processes, reason = "what is tested waits for it")]
     fn a_child_is_taken_though_a_signal_interrupts() {
         // SAFETY: a handler that counts; without SA_RESTART calls are interrupted.
         unsafe {

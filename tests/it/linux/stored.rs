@@ -70,7 +70,11 @@ fn stores_that_cannot_be_opened() {
     );
     is_refused(&trial, "", &["--store ''", "sqlite:PATH"]);
     std::os::unix::fs::symlink("/dev/full", trial.path("full")).unwrap();
-    is_refused(&trial, "full", &["the store full cannot be written"]);
+    is_refused(
+        &trial,
+        "full",
+        &["the store full cannot be opened: it is not a file"],
+    );
     assert_eq!(trial.files(), ["file", "folder", "full"]);
 }
 

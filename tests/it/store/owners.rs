@@ -83,6 +83,7 @@ fn past_the_store_others_cannot_change_a_record_either() {
     let Some(shared) = Shared::new(test) else {
         return;
     };
+    let before = shared.anna.open().load("hers").unwrap();
     let bert = shared.bert.url.as_str();
     for sql in [
         "UPDATE pinwise.record SET body = 'x'",
@@ -108,7 +109,7 @@ fn past_the_store_others_cannot_change_a_record_either() {
     }
     let store = shared.anna.open();
     assert_eq!(store.list(9).unwrap().len(), 1);
-    assert!(store.load("hers").unwrap().comparison().unwrap() == comparison("hers"));
+    assert_eq!(store.load("hers").unwrap(), before);
     let tags = select(&shared.url, "SELECT count(*) FROM pinwise.tag");
     assert_eq!(tags, ["0"]);
 }
@@ -122,7 +123,8 @@ fn records_of_an_older_database_get_an_owner() {
         return;
     };
     let place = Place::database(url.clone());
-    place.open().keep(&comparison("old")).unwrap();
+    let record = comparison("old");
+    place.open().keep(&record).unwrap();
     let tables = ["record", "run", "line", "outline", "tag"];
     for table in tables {
         execute(
@@ -137,7 +139,7 @@ fn records_of_an_older_database_get_an_owner() {
     }
     execute(&url, "UPDATE pinwise.version SET schema = 1");
     let store: Store = place.open();
-    assert!(store.load("old").unwrap().comparison().unwrap() == comparison("old"));
+    assert!(store.load("old").unwrap().comparison().unwrap() == record);
     let owner = select(&url, "SELECT owner FROM pinwise.record");
     assert_eq!(owner, ["postgres"]);
     assert_eq!(select(&url, "SELECT schema FROM pinwise.version"), ["2"]);
