@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-use crate::fleet::{QUICK, Site};
+use crate::fleet::{QUICK, Site, until};
 use crate::support::{skipped, texts};
 
 /// Somebody else.
@@ -60,6 +60,25 @@ fn mode(path: &Path) -> u32 {
 
 fn permit(path: &Path, mode: u32) {
     std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+}
+
+/// Can another member of the group do this, with the folder as `$1`?
+fn can(folder: &Path, script: &str) -> bool {
+    let mut sh = Command::new("sh");
+    sh.args(["-c", script, "sh"]).arg(folder);
+    as_other(&mut sh, GROUP).output().unwrap().status.success()
+}
+
+/// Waits until the first attempt of a fleet's nodes has ended, and with it all
+/// that they write.
+#[track_caller]
+fn settle(site: &Site, folder: &Path) -> Value {
+    let status = site.settle(folder.to_str().unwrap());
+    for node in std::fs::read_dir(folder.join("nodes")).unwrap() {
+        let ended = node.unwrap().path().join("ended-1.json");
+        until("the node has ended", || ended.exists());
+    }
+    status
 }
 
 /// A site whose template leaves a mark whenever anything but a submission runs
@@ -264,7 +283,7 @@ fn nobody_else_may_enter_a_fleet_whatever_the_umask() {
             .current_dir(site.path(""));
         let output = command.output().unwrap();
         assert!(output.status.success(), "{umask}: {:?}", texts(&output));
-        let status = site.settle(folder.to_str().unwrap());
+        let status = settle(&site, &folder);
         assert_eq!(status["done"], 2, "{umask}: {status:#}");
         for path in walk(&folder) {
             let mode = mode(&path);
@@ -273,10 +292,7 @@ fn nobody_else_may_enter_a_fleet_whatever_the_umask() {
         assert_eq!(mode(&folder.join("pinwise")), 0o700);
         if is_root && has_other("nobody_else_may_enter_a_fleet_whatever_the_umask") {
             let attack = "cp /bin/true \"$1/pinwise\" || mv \"$1\" \"$1.old\" || ls \"$1\"";
-            let mut sh = Command::new("sh");
-            sh.args(["-c", attack, "sh"]).arg(&folder);
-            let output = as_other(&mut sh, GROUP).output().unwrap();
-            assert!(!output.status.success(), "{umask}");
+            assert!(!can(&folder, attack), "{umask}");
         }
     }
 }
@@ -303,7 +319,7 @@ fn a_group_reads_results_and_nothing_else() {
     assert!(output.status.success(), "{:?}", texts(&output));
     let folder = site.fleet("f");
     let path = folder.to_str().unwrap();
-    assert_eq!(site.settle(path)["done"], 1);
+    assert_eq!(settle(&site, &folder)["done"], 1);
     for path in walk(&folder) {
         let found = path.symlink_metadata().unwrap();
         let mode = found.mode() & 0o7777;
@@ -335,11 +351,10 @@ fn a_group_reads_results_and_nothing_else() {
         "turn",
         "nodes/local-1/.own",
     ] {
-        let mut sh = Command::new("sh");
-        sh.args(["-c", "cat \"$1\" || ls \"$1/\"", "sh"])
-            .arg(folder.join(secret));
-        let output = as_other(&mut sh, GROUP).output().unwrap();
-        assert!(!output.status.success(), "{secret}");
+        assert!(
+            !can(&folder, &format!("test -r \"$1/{secret}\"")),
+            "{secret}"
+        );
     }
     for attack in [
         "echo x >>\"$1/nodes/local-1/log\"",
@@ -347,14 +362,20 @@ fn a_group_reads_results_and_nothing_else() {
         "mkdir \"$1/nodes/x\"",
         "rm -f \"$1/fleet.json\" && ! test -e \"$1/fleet.json\"",
     ] {
-        let mut sh = Command::new("sh");
-        sh.args(["-c", attack, "sh"]).arg(&folder);
-        let output = as_other(&mut sh, GROUP).output().unwrap();
-        assert!(!output.status.success(), "{attack}");
+        assert!(!can(&folder, attack), "{attack}");
     }
-    let words = ["fleet", "submit", "--launcher", "local", "--nodes", "1"];
-    let of = ["--share-with", "no such group", "study.toml"];
-    let err = site.refused(&[&words[..], &of].concat());
+    assert!(can(&folder, "test -r \"$1/nodes/local-1/quick.json\""));
+    let err = site.refused(&[
+        "fleet",
+        "submit",
+        "--launcher",
+        "local",
+        "--nodes",
+        "1",
+        "--share-with",
+        "no such group",
+        "study.toml",
+    ]);
     assert!(err.contains("--share-with 'no such group'"), "{err}");
 }
 
@@ -381,7 +402,8 @@ fn last_means_ones_own_fleets() {
     assert!(copy.status().unwrap().success());
     let out = trap.site.well(&["fleet", "status", "last"]);
     assert!(out.contains("Fleet mine"), "{out}");
-    assert!(trap.was_run(), "of one's own fleet the scheduler is asked");
+    // One's own is asked about, of course.
+    assert!(trap.was_run());
     hand_over(&trap.site.fleet("mine"));
     let err = trap.quiet(&["status"], 2);
     assert!(err.contains("no fleet of yours"), "{err}");
@@ -505,7 +527,7 @@ fn nodes_follow_no_symbolic_links() {
     let check = |place: &str, target: &str| {
         let site = Site::new(QUICK);
         site.submit(&["--nodelist", "n1", "--id", "f"]);
-        site.settle("f");
+        settle(&site, &site.fleet("f"));
         let elsewhere = site.path("elsewhere");
         std::fs::create_dir(&elsewhere).unwrap();
         std::fs::write(elsewhere.join("file"), "as it was").unwrap();
@@ -545,7 +567,7 @@ fn nodes_run_no_steps_of_another_user() {
     }
     let site = Site::new(QUICK);
     site.submit(&["--nodelist", "n1", "--id", "f"]);
-    site.settle("f");
+    settle(&site, &site.fleet("f"));
     let node = site.node("f", "n1");
     std::fs::remove_dir_all(&node).unwrap();
     hand_over(&site.fleet("f"));
