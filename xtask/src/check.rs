@@ -2,19 +2,50 @@
 
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
-use crate::programs::{cargo, find, step};
+use crate::programs::{cargo, find, step, tests_step};
 use crate::{bpf, generated, web};
 
-/// Format, lints, tests, documents.
+/// Format, lints, tests, documents. What fails does not hide the rest: all are
+/// run, and those that failed are named at the end.
 pub(crate) fn check() -> Result<()> {
     need_component("rustfmt", "cargo-fmt");
     need_component("clippy", "cargo-clippy");
-    step(&mut cargo(&["fmt", "--all", "--check"]))?;
-    // First: the page is compiled into the binary.
-    web::build()?;
-    web::unit()?;
+    let mut failures = Vec::new();
+    for check in [
+        format as fn() -> Result<()>,
+        // Before the rest: the page is compiled into the binary.
+        web::build,
+        web::unit,
+        lints,
+        lints_of_the_library_alone,
+        tests,
+        web::in_browser,
+        bpf::check,
+        documentation,
+    ] {
+        if let Err(error) = check() {
+            eprintln!("xtask: {error:#}");
+            failures.push(format!("{error:#}"));
+        }
+    }
+    if !failures.is_empty() {
+        bail!(
+            "{} of the checks failed:\n{}",
+            failures.len(),
+            failures.join("\n")
+        );
+    }
+    eprintln!("xtask: all checks passed; tests that could not run here are named above as SKIPPED");
+    Ok(())
+}
+
+fn format() -> Result<()> {
+    step(&mut cargo(&["fmt", "--all", "--check"]))
+}
+
+fn lints() -> Result<()> {
     step(&mut cargo(&[
         "clippy",
         "--workspace",
@@ -24,8 +55,11 @@ pub(crate) fn check() -> Result<()> {
         "--",
         "-D",
         "warnings",
-    ]))?;
-    // The library alone, as programs that place their own threads have it.
+    ]))
+}
+
+/// As programs that place their own threads have it.
+fn lints_of_the_library_alone() -> Result<()> {
     step(&mut cargo(&[
         "clippy",
         "--no-default-features",
@@ -35,14 +69,19 @@ pub(crate) fn check() -> Result<()> {
         "--",
         "-D",
         "warnings",
-    ]))?;
-    // A test among them compares the reference.
-    step(cargo(&["test", "--workspace", "--locked"]).env("INSTA_UPDATE", "no"))?;
-    web::in_browser()?;
-    bpf::check()?;
-    step(cargo(&["doc", "--no-deps", "--locked", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings"))?;
-    eprintln!("xtask: all checks passed; tests that could not run here are named above as SKIPPED");
-    Ok(())
+    ]))
+}
+
+/// All suites, those after a failed one too. A test among them compares the
+/// generated reference.
+fn tests() -> Result<()> {
+    let mut command = cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
+    tests_step(command.env("INSTA_UPDATE", "no"))
+}
+
+fn documentation() -> Result<()> {
+    let mut command = cargo(&["doc", "--no-deps", "--locked", "--quiet"]);
+    step(command.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
 /// Accepts new snapshots and writes the generated documents.

@@ -1,5 +1,6 @@
 //! Starting programs, and finding or installing those that are missing.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -25,13 +26,7 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 
 /// Says what is run, runs it, and fails where it fails.
 pub(crate) fn step(command: &mut Command) -> Result<()> {
-    let shown: Vec<String> = std::iter::once(command.get_program())
-        .chain(command.get_args())
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    let shown = shown.join(" ");
-    let shown = shown.rsplit_once("/cargo ").map_or(shown.as_str(), |s| s.1);
-    eprintln!("xtask: {shown}");
+    let shown = announce(command);
     let status = command
         .status()
         .with_context(|| format!("{shown} cannot be started"))?;
@@ -39,6 +34,47 @@ pub(crate) fn step(command: &mut Command) -> Result<()> {
         bail!("{shown} failed ({status})");
     }
     Ok(())
+}
+
+/// A step that runs Rust's tests: where it fails, the error names those that did.
+pub(crate) fn tests_step(command: &mut Command) -> Result<()> {
+    let shown = announce(command);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("{shown} cannot be started"))?;
+    let mut failed = String::new();
+    if let Some(lines) = child.stdout.take() {
+        for line in BufReader::new(lines).lines() {
+            let line = line?;
+            println!("{line}");
+            if let Some(name) = failed_test(&line) {
+                failed.push_str("\n  ");
+                failed.push_str(name);
+            }
+        }
+    }
+    let status = child.wait()?;
+    if !status.success() {
+        bail!("{shown} failed ({status}){failed}");
+    }
+    Ok(())
+}
+
+/// The name of a test whose line of libtest's says that it failed.
+fn failed_test(line: &str) -> Option<&str> {
+    line.strip_prefix("test ")?.strip_suffix(" ... FAILED")
+}
+
+fn announce(command: &Command) -> String {
+    let shown: Vec<String> = std::iter::once(command.get_program())
+        .chain(command.get_args())
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let shown = shown.join(" ");
+    let shown = shown.rsplit_once("/cargo ").map_or(shown.as_str(), |s| s.1);
+    eprintln!("xtask: {shown}");
+    shown.to_owned()
 }
 
 /// Standard output of a command that must succeed.
