@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pinwise::machine::linux::Journal;
+use pinwise::machine::linux::ChangeJournal as Journal;
 
 fuzz_target!(|text: &str| {
     let Some(journal) = Journal::parse(text) else {

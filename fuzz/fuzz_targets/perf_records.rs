@@ -25,7 +25,10 @@ fuzz_target!(|bytes: &[u8]| {
     while let Some((_, record)) = records.next() {
         read += 1;
         if record == PerfRecord::Damaged {
-            assert!(records.next().is_none(), "nothing follows what is no record");
+            assert!(
+                records.next().is_none(),
+                "nothing follows what is no record"
+            );
         }
     }
     assert!(read <= rest.len() / 8 + 1, "a record has a header at least");

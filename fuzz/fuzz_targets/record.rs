@@ -62,6 +62,7 @@ fn check_faces(record: &Comparison) {
         host: &host,
         title: &title,
         verdict: &record.verdict.sentence,
+        tags: &record.tags,
     };
     check_shown(&report::history(&[line]));
 }

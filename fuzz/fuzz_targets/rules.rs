@@ -39,7 +39,9 @@ fuzz_target!(|text: &[u8]| {
         }
     };
     assert!(!rules.rules.is_empty());
-    rules.look_users_up(|_| Some(7)).expect("everybody is there");
+    rules
+        .look_users_up(|_| Some(7))
+        .expect("everybody is there");
     for line in text.lines() {
         let found = rules.first_match(&mut Someone(line.as_bytes()));
         assert!(found.is_none_or(|index| index < rules.rules.len()));

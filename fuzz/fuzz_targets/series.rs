@@ -44,6 +44,8 @@ fn check(machine: &mut SimulatedMachine) {
         output: Output::Discard,
         environment_padding: 0,
         count_threads_closely: false,
+        bound: None,
+        offline: None,
     };
     for _ in 0..16 {
         let before = machine.now();

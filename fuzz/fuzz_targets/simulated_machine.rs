@@ -48,6 +48,8 @@ fn check(machine: &mut SimulatedMachine) {
         output: Output::Keep,
         environment_padding: 0,
         count_threads_closely: false,
+        bound: None,
+        offline: None,
     };
     let mut total = Duration::ZERO;
     for _ in 0..8 {
@@ -71,21 +73,43 @@ fn probe(machine: &mut SimulatedMachine) {
     let stream = Stream::Triad;
     let cpus = topology.online.clone();
     for probe in [
-        Probe::Transfer { a, b, home: Some(0) },
+        Probe::Transfer {
+            a,
+            b,
+            home: Some(0),
+        },
         Probe::Contention { a, b, port },
         Probe::PauseCycles { cpu: a },
         Probe::Tick { cpu: b },
         Probe::TimerStep { cpu: a },
-        Probe::Chase { cpu: b, bytes: 1 << 22, node: None },
-        Probe::Bandwidth { cpus, stream, bytes: 1 << 22, node: Some(0) },
-        Probe::FutexWake { waker: a, sleeper: b },
+        Probe::Chase {
+            cpu: b,
+            bytes: 1 << 22,
+            node: None,
+        },
+        Probe::Bandwidth {
+            cpus,
+            stream,
+            bytes: 1 << 22,
+            node: Some(0),
+        },
+        Probe::FutexWake {
+            waker: a,
+            sleeper: b,
+        },
     ] {
         let before = machine.now();
         let limit = Duration::from_millis(2);
-        let made = machine.probe(&[probe], 20, limit).expect("simulated probes do not break");
+        let made = machine
+            .probe(&[probe], 20, limit)
+            .expect("simulated probes do not break");
         let values = &made[0].values;
         assert!(values.len() <= 20);
-        assert!(values.iter().all(|value| value.is_finite() && *value >= 0.0));
+        assert!(
+            values
+                .iter()
+                .all(|value| value.is_finite() && *value >= 0.0)
+        );
         assert!(machine.now() >= before && machine.now() - before < 2 * limit);
     }
 }

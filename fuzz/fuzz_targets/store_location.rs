@@ -16,8 +16,7 @@ fuzz_target!(|text: &[u8]| {
             assert!(text.starts_with("postgres"));
             assert!(server.to_string().starts_with("postgres://"));
         }
-        // A URL is shown without its password.
-        Err(error) if text.starts_with("postgres") => assert!(!error.to_string().is_empty()),
-        Err(error) => assert!(error.to_string().contains(text) || text.contains('@')),
+        // What could be a password or cannot be seen is not shown as it is.
+        Err(error) => assert!(!error.to_string().is_empty()),
     }
 });

@@ -7,8 +7,11 @@ use std::io::Cursor;
 use std::path::Path;
 
 use pinwise::placement::{Placement, Realised};
-use pinwise::record::{TOPOLOGY_SCHEMA, TopologyRecord};
+use pinwise::record::{
+    HostRecord, TOPOLOGY_SCHEMA, TRACE_SCHEMA, TopologyRecord, TraceRecord, TraceSource,
+};
 use pinwise::report::{self, Palette, TraceCsv, TracePerfetto};
+use pinwise::study::trace::{About, Book};
 use pinwise::topology::{CpuSet, Level, Node, NodeKind, Topology};
 use pinwise::trace::import::{Import, ImportError, Whom};
 use pinwise::trace::{Event, What};
@@ -112,10 +115,14 @@ pub fn check_import(bytes: &[u8]) {
     let mut perfetto = TracePerfetto::new(std::io::sink());
     let mut process = None;
     let mut count = 0;
+    let topology = Topology::from_synthetic("core:2 pu:2").expect("a machine");
+    let mut analysed = None;
     let read = Import::open(Cursor::new(bytes)).and_then(|import| {
         assert!(!import.facts().format.is_empty());
+        let book = analysed.insert(Book::new(&topology, import.facts().scope));
         import.read(Whom::Default, &mut |events| {
             count += events.len();
+            book.take(events);
             csv.write(events).expect("memory");
             perfetto.write(events).expect("nowhere");
             process = process.or_else(|| events.iter().find_map(process_of));
@@ -124,7 +131,12 @@ pub fn check_import(bytes: &[u8]) {
     // A record makes its event, names, processes, and an end.
     assert!(count <= 8 * bytes.len());
     match read {
-        Ok(imported) => imported.notes.iter().for_each(|note| check_shown(note)),
+        Ok(imported) => {
+            imported.notes.iter().for_each(|note| check_shown(note));
+            if let Some(book) = analysed {
+                check_trace(&book.close(about(imported.notes, &topology)));
+            }
+        }
         Err(error) => {
             let told = error.to_string();
             assert!(!told.is_empty() && !told.contains('\n'), "{told}");
@@ -135,6 +147,27 @@ pub fn check_import(bytes: &[u8]) {
             .and_then(|import| import.read(Whom::Process(process), &mut |_| {}));
         assert!(!matches!(again, Err(ImportError::NoProcess(_))));
     }
+}
+
+fn about(notes: Vec<String>, topology: &Topology) -> About {
+    About {
+        source: TraceSource::Import {
+            path: "trace".to_owned(),
+            pid: None,
+        },
+        tier: "perf.data".to_owned(),
+        host: HostRecord::new("local".to_owned(), false, topology),
+        span_ns: None,
+        throttled: None,
+        notes,
+        tags: Vec::new(),
+    }
+}
+
+/// What a trace comes to is written, read again as the same and shown.
+fn check_trace(record: &TraceRecord) {
+    assert_eq!(&through_json(record, TRACE_SCHEMA), record);
+    check_shown(&report::trace(record, Palette::default()));
 }
 
 fn process_of(event: &Event) -> Option<i32> {

@@ -1,0 +1,27 @@
+//! Study files of fleets: refused with line and column, or steps with names of
+//! their own.
+
+#![no_main]
+
+use std::collections::BTreeSet;
+
+use libfuzzer_sys::fuzz_target;
+use pinwise::workload::study_file::{MOST_STEPS, check_name, parse};
+
+fuzz_target!(|text: &str| {
+    match parse(text) {
+        Ok(steps) => {
+            assert!(!steps.is_empty() && steps.len() <= MOST_STEPS);
+            let names: BTreeSet<&str> = steps.iter().map(|step| step.name.as_str()).collect();
+            assert_eq!(names.len(), steps.len());
+            for step in &steps {
+                assert!(check_name(&step.name).is_ok());
+                assert!(step.position.line >= 1 && step.position.column >= 1);
+            }
+        }
+        Err(error) => {
+            let told = error.to_string();
+            assert!(!told.is_empty() && !told.contains('\n'), "{told}");
+        }
+    }
+});
