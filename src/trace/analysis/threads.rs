@@ -180,8 +180,8 @@ impl PartialWait {
 
     pub(super) const fn add(&mut self, other: Self) {
         self.is_told |= other.is_told;
-        self.ns += other.ns;
-        self.unseen_ns += other.unseen_ns;
+        self.ns = self.ns.saturating_add(other.ns);
+        self.unseen_ns = self.unseen_ns.saturating_add(other.unseen_ns);
     }
 
     pub(super) const fn is_lower_bound(&self) -> bool {
