@@ -9,76 +9,30 @@ use super::Exit;
 use super::args::{ExportArgs, Global, ResultArgs};
 use super::history::needed_store;
 use super::terminal::Terminal;
-use crate::record::{
-    BENCH_SCHEMA, Bench, COMPARISON_SCHEMA, Comparison, Keepsake, SEARCH_SCHEMA, SearchRecord,
-    TOPOLOGY_SCHEMA, TRACE_SCHEMA, TraceRecord,
-};
-use crate::report;
+use crate::record::{AnyRecord, Bench, Comparison, StoredRecord};
+use crate::report::{self, Table};
+use crate::store::Stored;
 
 pub(super) fn stored(
     global: &Global,
     args: &ExportArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
-    if args.format.parquet {
-        return parquet(global, args, terminal);
-    }
-    let stored = needed_store(global)?.load(&args.id)?;
-    let form = match &args.format {
-        format if format.csv => Form::Csv,
-        format if format.markdown => Form::Markdown,
-        format if format.hyperfine => Form::Hyperfine,
-        _ => Form::Json,
-    };
-    let text = if stored.is_of(COMPARISON_SCHEMA) {
-        form.render(&stored.comparison()?)?
-    } else if form == Form::Json {
-        format!("{}\n", stored.body)
-    } else if stored.is_of(BENCH_SCHEMA) {
-        form.render_bench(&stored.kept(BENCH_SCHEMA)?)?
-    } else if stored.is_of(TRACE_SCHEMA) {
-        form.render_trace(&stored.kept(TRACE_SCHEMA)?)?
-    } else if stored.is_of(SEARCH_SCHEMA) {
-        form.render_search(&stored.kept(SEARCH_SCHEMA)?)?
-    } else if stored.is_of(TOPOLOGY_SCHEMA) {
-        bail!(
-            "record {} is a machine, not an experiment: --json only (pinwise show {0} --format svg draws it)",
-            stored.entry.id
-        );
-    } else {
-        bail!(
-            "record {} has no runs of its own: --json only",
-            stored.entry.id
-        );
-    };
-    match &args.output {
-        Some(path) => write_file(path, &text)?,
-        None => terminal.print(&text)?,
-    }
-    Ok(Exit::Done)
-}
-
-/// The rows of the CSV, with types. Binary: a terminal would be garbled.
-fn parquet(global: &Global, args: &ExportArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    if args.output.is_none() && terminal.is_read_by_people() {
+    if args.format.parquet && args.output.is_none() && terminal.is_read_by_people() {
         bail!("--parquet is binary, which no terminal shows: name a file with -o FILE");
     }
     let stored = needed_store(global)?.load(&args.id)?;
-    let rows = if stored.is_of(COMPARISON_SCHEMA) {
-        report::csv(&stored.comparison()?)?
-    } else if stored.is_of(BENCH_SCHEMA) {
-        report::bench_csv(&stored.kept(BENCH_SCHEMA)?)?
-    } else if stored.is_of(TRACE_SCHEMA) {
-        report::trace_csv(&stored.kept(TRACE_SCHEMA)?)?
-    } else if stored.is_of(SEARCH_SCHEMA) {
-        report::search_csv(&stored.kept(SEARCH_SCHEMA)?)?
-    } else {
-        bail!(
-            "record {} has no runs of its own: --json only",
-            stored.entry.id
-        );
+    let bytes = match &args.format {
+        format if format.csv => rows(&stored.record()?, &args.id)?.csv()?.into_bytes(),
+        format if format.parquet => as_parquet(&rows(&stored.record()?, &args.id)?)?,
+        format if format.markdown => Form::Markdown
+            .render(&of_comparison(&stored)?)?
+            .into_bytes(),
+        format if format.hyperfine => Form::Hyperfine
+            .render(&of_comparison(&stored)?)?
+            .into_bytes(),
+        _ => format!("{}\n", stored.whole()?).into_bytes(),
     };
-    let bytes = as_parquet(&rows)?;
     match &args.output {
         Some(path) => write_bytes(path, &bytes)?,
         None => terminal.print_bytes(&bytes)?,
@@ -86,13 +40,32 @@ fn parquet(global: &Global, args: &ExportArgs, terminal: &Terminal) -> anyhow::R
     Ok(Exit::Done)
 }
 
+/// The rows of a record that has some.
+fn rows(record: &AnyRecord, id: &str) -> anyhow::Result<Table> {
+    report::rows(record)?.with_context(|| {
+        let kind = record.kind().name();
+        format!("record {id} is a {kind}, which has no rows: --json only")
+    })
+}
+
+fn of_comparison(stored: &Stored) -> anyhow::Result<Comparison> {
+    match stored.record()? {
+        AnyRecord::Comparison(record) => Ok(*record),
+        other => bail!(
+            "record {} is a {}: --json or --csv (Markdown and hyperfine's JSON are of comparisons)",
+            stored.entry.id,
+            other.kind().name()
+        ),
+    }
+}
+
 #[cfg(feature = "parquet")]
-fn as_parquet(rows: &str) -> anyhow::Result<Vec<u8>> {
-    report::parquet::from_csv(rows).context("writing Parquet")
+fn as_parquet(rows: &Table) -> anyhow::Result<Vec<u8>> {
+    report::parquet(rows).context("writing Parquet")
 }
 
 #[cfg(not(feature = "parquet"))]
-fn as_parquet(_rows: &str) -> anyhow::Result<Vec<u8>> {
+fn as_parquet(_rows: &Table) -> anyhow::Result<Vec<u8>> {
     bail!("this pinwise was built without Parquet (cargo feature parquet): --csv has the same rows")
 }
 
@@ -109,7 +82,7 @@ impl Form {
     fn render(self, record: &Comparison) -> anyhow::Result<String> {
         Ok(match self {
             Self::Json => format!("{}\n", serde_json::to_string(record)?),
-            Self::Csv => report::csv(record)?,
+            Self::Csv => report::run_rows(record).csv()?,
             Self::Markdown => report::markdown(record),
             Self::Hyperfine => {
                 let text = serde_json::to_string_pretty(&report::hyperfine(record))?;
@@ -118,31 +91,10 @@ impl Form {
         })
     }
 
-    fn render_trace(self, record: &TraceRecord) -> anyhow::Result<String> {
-        match self {
-            Self::Json => Ok(format!("{}\n", serde_json::to_string(record)?)),
-            Self::Csv => Ok(report::trace_csv(record)?),
-            Self::Markdown | Self::Hyperfine => {
-                bail!("record {} is a trace: --json or --csv", record.id)
-            }
-        }
-    }
-
-    fn render_search(self, record: &SearchRecord) -> anyhow::Result<String> {
-        match self {
-            Self::Json => Ok(format!("{}\n", serde_json::to_string(record)?)),
-            Self::Csv => Ok(report::search_csv(record)?),
-            Self::Markdown | Self::Hyperfine => bail!(
-                "record {} is a search: --json or --csv (pinwise show {0} --format svg draws it)",
-                record.id
-            ),
-        }
-    }
-
     fn render_bench(self, record: &Bench) -> anyhow::Result<String> {
         match self {
             Self::Json => Ok(format!("{}\n", serde_json::to_string(record)?)),
-            Self::Csv => Ok(report::bench_csv(record)?),
+            Self::Csv => Ok(report::bench_rows(record).csv()?),
             Self::Markdown | Self::Hyperfine => bail!(
                 "record {} is a bench of many comparisons: --json or --csv, or export a comparison of it (pinwise history)",
                 record.id
@@ -160,10 +112,7 @@ pub(super) fn bench_results(record: &Bench, args: &ResultArgs) -> anyhow::Result
 }
 
 /// Writes the page of a record, where one was asked for.
-pub(super) fn page<R: Keepsake + serde::Serialize>(
-    record: &R,
-    path: Option<&Path>,
-) -> anyhow::Result<()> {
+pub(super) fn page<R: StoredRecord>(record: &R, path: Option<&Path>) -> anyhow::Result<()> {
     match path {
         Some(path) => write_file(path, &super::report::of_record(record)?),
         None => Ok(()),

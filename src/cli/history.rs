@@ -4,15 +4,10 @@ use anyhow::{Context, bail};
 use serde_json::json;
 
 use super::args::{Format, Global, HistoryArgs, Narrowing, ShowArgs};
+use super::report::Named;
 use super::terminal::Terminal;
 use super::{Exit, location, open_store_to_read, spool};
-use crate::record::{
-    BENCH_SCHEMA, Bench, FLEET_NODE_SCHEMA, FLEET_REPORT_SCHEMA, FLEET_SCHEMA, FleetNode,
-    FleetRecord, FleetReport, PROFILE_SCHEMA, ProfileRecord, REPRODUCTION_SCHEMA, Reproduction,
-    SCHEMAS, SEARCH_SCHEMA, SPIN_ATTACH_SCHEMA, SPIN_PAUSE_SCHEMA, SPIN_REPLAY_SCHEMA, SchemaName,
-    SearchRecord, SpinAttachRecord, SpinPauseRecord, SpinReplayRecord, TOPOLOGY_SCHEMA,
-    TRACE_SCHEMA, TraceRecord,
-};
+use crate::record::{AnyRecord, Kind, Outline, SchemaName};
 use crate::report::{self, Line, page};
 use crate::store::{Filter, Listed, Store};
 
@@ -45,20 +40,15 @@ pub(super) fn filter(narrowing: &Narrowing) -> anyhow::Result<Filter> {
 }
 
 fn check_kind(kind: &str) -> anyhow::Result<()> {
-    let kinds = || {
-        SCHEMAS
-            .into_iter()
-            .filter_map(SchemaName::parse)
-            .map(|s| s.name)
+    let is_it = |known: &Kind| {
+        let schema = known.schema();
+        let name = SchemaName::parse(schema).map(|schema| schema.name);
+        schema == kind || name == Some(kind) || known.name() == kind
     };
-    let short = |name: &'static str| name.strip_prefix("pinwise.").unwrap_or(name);
-    let is_known =
-        SCHEMAS.contains(&kind) || kinds().any(|name| name == kind || short(name) == kind);
-    if !is_known {
-        let known: Vec<&str> = kinds().map(short).collect();
+    if !Kind::ALL.iter().any(is_it) {
         bail!(
             "--kind '{kind}': no record is of that kind ({})",
-            known.join(", ")
+            Kind::ALL.map(Kind::name).join(", ")
         );
     }
     Ok(())
@@ -120,78 +110,33 @@ pub(super) fn line(listed: &Listed) -> Line<'_> {
 }
 
 pub(super) fn show(global: &Global, args: &ShowArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
-    let stored = needed_store(global)?.load(&args.id)?;
-    if stored.is_of(TOPOLOGY_SCHEMA) {
-        let record = stored.topology()?;
-        super::topology::show(&record.to_topology(), &record, terminal)?;
-        return Ok(Exit::Done);
-    }
-    if stored.is_of(PROFILE_SCHEMA) {
-        let record: ProfileRecord = stored.kept(PROFILE_SCHEMA)?;
-        return super::profile::show(&record, terminal);
-    }
-    if stored.is_of(SEARCH_SCHEMA) {
-        let record: SearchRecord = stored.kept(SEARCH_SCHEMA)?;
-        return super::search::show(&record, terminal);
-    }
-    if matches!(terminal.format(), Format::Svg | Format::Xml) {
-        bail!(
-            "--format svg and xml draw machines; {} is an experiment (text or json)",
-            stored.entry.id
-        );
-    }
-    let palette = terminal.palette();
-    if stored.is_of(BENCH_SCHEMA) {
-        let record: Bench = stored.kept(BENCH_SCHEMA)?;
-        return print(&record, terminal, |r| report::bench(r, palette));
-    }
-    if stored.is_of(REPRODUCTION_SCHEMA) {
-        let record: Reproduction = stored.kept(REPRODUCTION_SCHEMA)?;
-        return print(&record, terminal, |r| report::reproduction(r, palette));
-    }
-    if stored.is_of(SPIN_ATTACH_SCHEMA) {
-        let record: SpinAttachRecord = stored.kept(SPIN_ATTACH_SCHEMA)?;
-        return print(&record, terminal, |r| report::spin_attach(r, palette));
-    }
-    if stored.is_of(TRACE_SCHEMA) {
-        let record: TraceRecord = stored.kept(TRACE_SCHEMA)?;
-        return print(&record, terminal, |r| report::trace(r, palette));
-    }
-    if stored.is_of(SPIN_REPLAY_SCHEMA) {
-        let record: SpinReplayRecord = stored.kept(SPIN_REPLAY_SCHEMA)?;
-        return print(&record, terminal, |r| report::spin_replay(r, palette));
-    }
-    if stored.is_of(SPIN_PAUSE_SCHEMA) {
-        let record: SpinPauseRecord = stored.kept(SPIN_PAUSE_SCHEMA)?;
-        super::spin::show_pause(&record, terminal)?;
-        return Ok(Exit::Done);
-    }
-    if stored.is_of(FLEET_SCHEMA) {
-        let record: FleetRecord = stored.kept(FLEET_SCHEMA)?;
-        return print(&record, terminal, |r| report::fleet_plan(r, palette));
-    }
-    if stored.is_of(FLEET_NODE_SCHEMA) {
-        let record: FleetNode = stored.kept(FLEET_NODE_SCHEMA)?;
-        return print(&record, terminal, |r| report::fleet_node(r, palette));
-    }
-    if stored.is_of(FLEET_REPORT_SCHEMA) {
-        let record: FleetReport = stored.kept(FLEET_REPORT_SCHEMA)?;
-        return print(&record, terminal, |r| report::fleet_report(r, palette));
-    }
-    let record = stored.comparison()?;
-    print(&record, terminal, |r| report::comparison(r, palette))
-}
-
-/// As JSON, or as text.
-fn print<R: serde::Serialize>(
-    record: &R,
-    terminal: &Terminal,
-    text: impl FnOnce(&R) -> String,
-) -> anyhow::Result<Exit> {
+    let named = Named::open(global, &args.id)?;
     if terminal.is_json() {
-        terminal.print_json(record)?;
-    } else {
-        terminal.print(&text(record))?;
+        terminal.print(&format!("{}\n", named.body.trim_end()))?;
+        return Ok(Exit::Done);
     }
+    let record = match &named.record {
+        Ok(record) => record,
+        Err(reason) => {
+            terminal.print(&report::partly(&named.entry, &Outline::of(&named.body)))?;
+            let id = &named.entry.id;
+            terminal.warn(&format!(
+                "{id} is shown as far as it is understood: {reason}"
+            ));
+            return Ok(Exit::Done);
+        }
+    };
+    let (id, kind) = (&named.entry.id, record.kind().name());
+    let text = match (terminal.format(), record) {
+        (Format::Svg, _) => report::picture(record).with_context(|| {
+            format!("--format svg draws machines, searches and profiles; {id} is a {kind}")
+        })?,
+        (Format::Xml, AnyRecord::Topology(record)) => {
+            report::topology_xml(&record.to_topology(), record)
+        }
+        (Format::Xml, _) => bail!("--format xml describes machines; {id} is a {kind}"),
+        (Format::Text | Format::Json, _) => report::text(record, terminal.palette()),
+    };
+    terminal.print(&text)?;
     Ok(Exit::Done)
 }

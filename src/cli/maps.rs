@@ -21,7 +21,11 @@ pub(super) fn measured_before(
 ) -> Option<TopologyRecord> {
     let host = host(topology, spec);
     let store = open_store_to_read(global).ok()??;
-    let known = store.newest(TOPOLOGY_SCHEMA, host).ok()??.topology().ok()?;
+    let known = store
+        .newest(TOPOLOGY_SCHEMA, host)
+        .ok()??
+        .kept::<TopologyRecord>()
+        .ok()?;
     is_of_this_boot(&known, topology, spec).then_some(known)
 }
 
@@ -40,7 +44,7 @@ pub(super) fn of_this_boot(
     let mut maps = Vec::new();
     store.each_body(&filter, |_, body| {
         // One that another version wrote is no map to go by.
-        let read = crate::record::read::<TopologyRecord>(body, TOPOLOGY_SCHEMA);
+        let read = crate::record::read::<TopologyRecord>(body);
         maps.extend(read.ok().filter(|map| is_of_this_boot(map, topology, spec)));
     })?;
     Ok(maps)

@@ -80,7 +80,7 @@ fn newest(global: &Global) -> anyhow::Result<SearchRecord> {
     let Some(stored) = stored else {
         bail!("there is no search yet (pinwise search -- ./prog makes one)");
     };
-    Ok(stored.kept(SEARCH_SCHEMA)?)
+    Ok(stored.kept()?)
 }
 
 /// The machine of `--machine`; without it, the one that was searched.

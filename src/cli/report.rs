@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -13,9 +12,9 @@ use super::export::{read_file, write_file};
 use super::history::needed_store;
 use super::terminal::Terminal;
 use super::{Exit, diff};
-use crate::record::{Entry, Keepsake, Outline, any, entry_of};
+use crate::record::{AnyRecord, Entry, Outline, RecordError, StoredRecord};
 use crate::report::page::{Line, PAGE, Shown, ShownDiff, WITHOUT_PAGE, page};
-use crate::store::Stored;
+use crate::store::{StoreError, Stored};
 
 /// A record, its line of the history, and what lists say of it.
 pub(super) struct Reported {
@@ -57,7 +56,7 @@ pub(super) fn reported(global: &Global, id: &str) -> anyhow::Result<Reported> {
 }
 
 /// The page of a record that has just been made.
-pub(super) fn of_record<R: Keepsake + Serialize>(record: &R) -> anyhow::Result<String> {
+pub(super) fn of_record<R: StoredRecord>(record: &R) -> anyhow::Result<String> {
     let reported = Reported {
         entry: record.entry(),
         outline: Outline::read(&serde_json::to_value(record)?),
@@ -126,21 +125,75 @@ pub(super) fn of_stored(stored: &Stored) -> anyhow::Result<Reported> {
 
 /// A record that was exported, or printed with `--format json`.
 fn of_file(path: &Path) -> anyhow::Result<Reported> {
-    let told = || path.display().to_string();
-    let text = read_file(path).with_context(told)?;
-    let value = any(&text).with_context(told)?;
-    let mut entry = entry_of(&value).unwrap_or_else(|| entry_by_fields(&value));
-    if entry.id.is_empty() {
-        entry.id = told();
-    }
-    if entry.title.is_empty() {
-        entry.title = told();
+    let named = Named::of_file(path)?;
+    if let Err(reason) = named.record {
+        return Err(reason).with_context(|| path.display().to_string());
     }
     Ok(Reported {
-        entry,
-        outline: Outline::read(&value),
-        record: to_raw_value(&value)?,
+        outline: Outline::of(&named.body),
+        entry: named.entry,
+        record: RawValue::from_string(named.body)?,
     })
+}
+
+/// A record that an argument names, which may be damaged or newer.
+pub(super) struct Named {
+    pub(super) entry: Entry,
+    /// As JSON.
+    pub(super) body: String,
+    pub(super) record: Result<AnyRecord, RecordError>,
+}
+
+impl Named {
+    pub(super) fn open(global: &Global, id: &str) -> anyhow::Result<Self> {
+        match file_of(id) {
+            Some(path) => Self::of_file(path),
+            None => Self::of_stored(needed_store(global)?.load(id)?),
+        }
+    }
+
+    fn of_stored(stored: Stored) -> anyhow::Result<Self> {
+        let record = match stored.record() {
+            Ok(record) => Ok(record),
+            Err(StoreError::Record { reason, .. }) => Err(reason),
+            Err(other) => return Err(other.into()),
+        };
+        let body = match stored.whole() {
+            Ok(whole) => whole.get().to_owned(),
+            Err(_) => stored.body,
+        };
+        Ok(Self {
+            entry: stored.entry,
+            body,
+            record,
+        })
+    }
+
+    fn of_file(path: &Path) -> anyhow::Result<Self> {
+        let named = || path.display().to_string();
+        let body = read_file(path).with_context(named)?;
+        let record = AnyRecord::read(&body);
+        let entry = record.as_ref().ok().and_then(AnyRecord::entry);
+        let mut entry = match entry {
+            Some(entry) => entry,
+            None => {
+                let value: Value = serde_json::from_str(&body)
+                    .map_err(RecordError::Damaged)
+                    .with_context(named)?;
+                entry_by_fields(&value)
+            }
+        };
+        for text in [&mut entry.id, &mut entry.title] {
+            if text.is_empty() {
+                *text = named();
+            }
+        }
+        Ok(Self {
+            entry,
+            body,
+            record,
+        })
+    }
 }
 
 /// The line of a record that is not read as its type, of what fields there are.

@@ -30,7 +30,7 @@ use super::launcher::is_job_id;
 use super::node_folder::NodeFolder;
 use super::submission::Submission;
 use super::trust::Users;
-use crate::record::{FLEET_SCHEMA, FleetRecord, RecordError};
+use crate::record::{FleetRecord, RecordError};
 
 /// Why a folder cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -224,7 +224,7 @@ impl FleetFolder {
             }
             other => other,
         })?;
-        let record: FleetRecord = crate::record::read(&text, FLEET_SCHEMA)
+        let record: FleetRecord = crate::record::read(&text)
             .map_err(|error: RecordError| FolderError::damaged(&file, error))?;
         check_record(&record).map_err(|reason| FolderError::damaged(&file, reason))?;
         let folder = Arc::new(opened);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::folder::{FleetFolder, FolderError};
 use super::node_folder::{NodeFolder, NodeTale};
-use crate::record::{FLEET_SCHEMA, FleetRecord, StepState};
+use crate::record::{FleetRecord, StepState};
 use crate::store::{Store, StoreError, Stored};
 
 /// What was gathered.
@@ -93,7 +93,7 @@ pub fn keep_fleet(fleet: &FleetRecord, store: &mut Store) -> Result<(), GatherEr
     let Some(there) = stored(&fleet.id, store)? else {
         return Ok(store.keep(fleet)?);
     };
-    let there: FleetRecord = match there.kept(FLEET_SCHEMA) {
+    let there: FleetRecord = match there.kept() {
         Ok(there) => there,
         Err(_) => {
             return Err(GatherError::OtherFleet {

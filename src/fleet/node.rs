@@ -179,7 +179,7 @@ impl Attempt<'_> {
             StepEnd::Otherwise(how) | StepEnd::Interrupted(how) => return Err(how.clone()),
         }
         let text = out.map_err(|error| error.to_string())?;
-        crate::record::check(&text).map_err(|error| format!("what it printed: {error}"))?;
+        crate::record::Kind::of_text(&text).map_err(|error| format!("what it printed: {error}"))?;
         if id_of(&text).is_none_or(|id| id.is_empty()) {
             return Err("what it printed is no record that can be stored".to_owned());
         }

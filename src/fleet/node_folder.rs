@@ -272,7 +272,7 @@ impl NodeFolder {
             Err(error) => return none_or(error),
             Ok(text) => text,
         };
-        crate::record::check(&text).map_err(|error| FolderError::damaged(&path, error))?;
+        crate::record::Kind::of_text(&text).map_err(|error| FolderError::damaged(&path, error))?;
         let id = id_of(&text);
         let wanted = record_id(fleet, &self.name, step);
         if id.as_deref() != Some(&wanted) {

@@ -14,9 +14,8 @@ mod coverage;
 mod diff;
 mod finding;
 mod fleet;
-mod kept;
 mod kernel;
-mod known;
+mod kind;
 mod measured;
 mod outline;
 mod placements;
@@ -58,9 +57,8 @@ pub use fleet::{
     FleetOutlier, FleetRecord, FleetReport, FleetSettingChange, FleetSide, FleetStatus, FleetStep,
     NodeFigure, NodeState, NodeStatus, NodeStep, OutlierKind, PlantedFault, StepState,
 };
-pub use kept::entry_of;
 pub use kernel::{KERNEL_SCHEMA, KernelRecord};
-pub use known::{SCHEMAS, any, check};
+pub use kind::{AnyRecord, Kind, Record, StoredRecord, read};
 pub use measured::{
     Agreement, BandwidthRecord, ClockRecord, Contradiction, DriftPair, DriftRecord, DriftState,
     EffortRecord, HomeLatency, LadderPoint, LadderRecord, LevelVerdict, LoadedLatencyRecord,
@@ -124,12 +122,6 @@ pub use trace::{
 };
 pub use workload::WorkloadRecord;
 
-/// A record that is stored whole, and what its line of the history says.
-pub trait Keepsake {
-    /// Its line of the history.
-    fn entry(&self) -> Entry;
-}
-
 /// What the history says of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
@@ -149,7 +141,7 @@ pub struct Entry {
     pub is_complete: bool,
 }
 
-impl Keepsake for TopologyRecord {
+impl StoredRecord for TopologyRecord {
     fn entry(&self) -> Entry {
         let survey = self.measured.as_ref().map(|m| m.survey.clone());
         let survey = survey.unwrap_or_default();
@@ -165,7 +157,7 @@ impl Keepsake for TopologyRecord {
     }
 }
 
-impl Keepsake for Comparison {
+impl StoredRecord for Comparison {
     fn entry(&self) -> Entry {
         let verdict = match self.stopped {
             Some(_) => self.verdict.sentence.clone(),
@@ -183,7 +175,7 @@ impl Keepsake for Comparison {
     }
 }
 
-impl Keepsake for Reproduction {
+impl StoredRecord for Reproduction {
     fn entry(&self) -> Entry {
         Entry {
             id: self.id.clone(),
@@ -199,7 +191,7 @@ impl Keepsake for Reproduction {
 
 /// It stands after the comparisons that it is made of, which were begun after
 /// it: the newest record is what was asked for.
-impl Keepsake for Bench {
+impl StoredRecord for Bench {
     fn entry(&self) -> Entry {
         Entry {
             id: self.id.clone(),
@@ -241,20 +233,24 @@ pub enum RecordError {
     #[error("the record is damaged: {0}")]
     Damaged(#[from] serde_json::Error),
     /// Another kind of record.
-    #[error("the record is a '{found}', not a '{wanted}'")]
-    OtherSchema {
-        /// What it says it is.
-        found: String,
-        /// What was expected.
+    #[error("the record is a {found}, not a {wanted}")]
+    OtherKind {
+        /// Name of the kind that it is.
+        found: &'static str,
+        /// Name of the kind that was expected.
         wanted: &'static str,
     },
     /// No record, or of a schema of which nothing is known.
-    #[error(
-        "the schema '{found}' is of no record that this pinwise knows; a newer pinwise may read it"
-    )]
+    #[error("unknown schema '{found}': no record of pinwise, or one of a newer version")]
     Unknown {
         /// What it says it is.
         found: String,
+    },
+    /// Of a kind that is printed and never stored.
+    #[error("a {kind} is only printed: no store keeps it")]
+    NotStored {
+        /// Its kind.
+        kind: &'static str,
     },
     /// Written by a newer pinwise.
     #[error(
@@ -266,37 +262,6 @@ pub enum RecordError {
         /// The newest known.
         known: &'static str,
     },
-}
-
-/// Reads a record of a known schema.
-///
-/// # Errors
-/// [`RecordError`] where it is damaged, another record, or newer.
-pub fn read<T: serde::de::DeserializeOwned>(
-    text: &str,
-    schema: &'static str,
-) -> Result<T, RecordError> {
-    let value: serde_json::Value = serde_json::from_str(text)?;
-    let found = value
-        .get("schema")
-        .and_then(serde_json::Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
-    let known = SchemaName::parse(schema);
-    let names_differ = SchemaName::parse(&found).map(|s| s.name) != known.as_ref().map(|s| s.name);
-    if names_differ {
-        return Err(RecordError::OtherSchema {
-            found,
-            wanted: schema,
-        });
-    }
-    if SchemaName::parse(&found).map(|s| s.version) > known.map(|s| s.version) {
-        return Err(RecordError::Newer {
-            found,
-            known: schema,
-        });
-    }
-    Ok(serde_json::from_value(value)?)
 }
 
 #[cfg(test)]

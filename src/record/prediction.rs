@@ -136,7 +136,7 @@ mod tests {
         assert_eq!((record.checked, record.covered), (3, 2));
         assert_eq!(record.median_error, Some(0.02));
         let text = serde_json::to_string(&record).unwrap();
-        let again: PlacementPrediction = crate::record::read(&text, PREDICTION_SCHEMA).unwrap();
+        let again: PlacementPrediction = crate::record::read(&text).unwrap();
         assert_eq!(again, record);
     }
 }

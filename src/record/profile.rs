@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::comparison::HostRecord;
 use super::trace::TraceSource;
-use super::{Entry, Keepsake};
+use super::{Entry, StoredRecord};
 use crate::profile::{Amount, Function, FunctionTime, Kind, Line, Profile, Spot, ThreadTime, Tree};
 
 /// Schema of [`ProfileRecord`].
@@ -477,7 +477,7 @@ impl ProfileRecord {
     }
 }
 
-impl Keepsake for ProfileRecord {
+impl StoredRecord for ProfileRecord {
     fn entry(&self) -> Entry {
         Entry {
             id: self.id.clone(),

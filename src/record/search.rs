@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Entry, Estimate, Finding, HostRecord, Keepsake, MetricRecord, RunRecord, Stopped,
+    Entry, Estimate, Finding, HostRecord, MetricRecord, RunRecord, Stopped, StoredRecord,
     WorkloadRecord,
 };
 
@@ -446,7 +446,7 @@ impl SearchRecord {
     }
 }
 
-impl Keepsake for SearchRecord {
+impl StoredRecord for SearchRecord {
     fn entry(&self) -> Entry {
         Entry {
             id: self.id.clone(),

@@ -296,7 +296,7 @@ proptest! {
         let mut record = search(arms, is_simulated);
         record.runs.push(SearchRun { arm: 0, step: SearchStep::Refinement, run });
         let text = serde_json::to_string(&record).unwrap();
-        prop_assert_eq!(read::<SearchRecord>(&text, SEARCH_SCHEMA).unwrap(), record);
+        prop_assert_eq!(read::<SearchRecord>(&text).unwrap(), record);
     }
 }
 

@@ -31,6 +31,19 @@ pub struct ServiceRecord {
     pub settle_s: Option<f64>,
 }
 
+impl ServiceRecord {
+    /// What people call it: its unit, its cgroup, or its name and process.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match (&self.unit, &self.cgroup, self.pid) {
+            (Some(unit), _, _) => unit.clone(),
+            (None, Some(cgroup), _) => cgroup.clone(),
+            (None, None, Some(pid)) => format!("{} ({pid})", self.name),
+            (None, None, None) => self.name.clone(),
+        }
+    }
+}
+
 /// A placement that was applied to what ran already, and given back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Applied {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::comparison::HostRecord;
 use super::finding::Finding;
 use super::timeline::TimelineRecord;
-use super::{Entry, Keepsake};
+use super::{Entry, StoredRecord};
 
 /// Schema of [`TraceRecord`].
 pub const TRACE_SCHEMA: &str = "pinwise.trace/1";
@@ -452,7 +452,7 @@ impl TraceRecord {
     }
 }
 
-impl Keepsake for TraceRecord {
+impl StoredRecord for TraceRecord {
     fn entry(&self) -> Entry {
         Entry {
             id: self.id.clone(),

@@ -5,6 +5,7 @@ use super::comparison::{findings, place};
 use super::style::{
     Palette, paragraph, quantity, round_size, shortened, table, three_digits, visible,
 };
+use super::table::{Cell, Holds, Table};
 use crate::record::{Bench, BenchCell, BenchKernel, Estimate, Question, Stopped};
 use crate::stats::verdict::{count, duration};
 use std::time::Duration;
@@ -341,56 +342,51 @@ fn method(record: &Bench) -> String {
     paragraph("", "", &line)
 }
 
-/// One line per cell.
-///
-/// # Errors
-/// The CSV writer's words, in the unlikely case that it has any.
-pub fn bench_csv(record: &Bench) -> Result<String, csv::Error> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record([
-        "kernel",
-        "group",
-        "question",
-        "comparison",
-        "cell",
-        "threads",
-        "placement",
-        "cpus",
-        "isa",
-        "size",
-        "seconds",
-        "rate",
-        "bytes_per_s",
-        "speed_up",
-        "speed_up_low",
-        "speed_up_high",
-        "efficiency",
-    ])?;
-    let number = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
+/// One row per cell.
+#[must_use]
+pub fn bench_rows(record: &Bench) -> Table {
+    let mut table = Table::new([
+        ("kernel", Holds::Text),
+        ("group", Holds::Text),
+        ("question", Holds::Text),
+        ("comparison", Holds::Text),
+        ("cell", Holds::Text),
+        ("threads", Holds::Whole),
+        ("placement", Holds::Text),
+        ("cpus", Holds::Text),
+        ("isa", Holds::Text),
+        ("size", Holds::Whole),
+        ("seconds", Holds::Number),
+        ("rate", Holds::Number),
+        ("bytes_per_s", Holds::Number),
+        ("speed_up", Holds::Number),
+        ("speed_up_low", Holds::Number),
+        ("speed_up_high", Holds::Number),
+        ("efficiency", Holds::Number),
+    ]);
     for kernel in &record.kernels {
         for cell in &kernel.cells {
             let question = serde_json::to_value(kernel.question).unwrap_or_default();
-            writer.write_record([
-                kernel.kernel.clone(),
-                kernel.group.clone(),
-                question.as_str().unwrap_or_default().to_owned(),
-                kernel.comparison.clone(),
-                cell.name.clone(),
-                cell.threads.to_string(),
-                cell.placement.clone(),
-                cell.cpus.clone(),
-                cell.isa.clone(),
-                cell.size.map(|size| size.to_string()).unwrap_or_default(),
-                number(cell.seconds.map(|e| e.value)),
-                number(cell.rate.map(|e| e.value)),
-                number(cell.bytes_per_s.map(|e| e.value)),
-                number(cell.speed_up.map(|e| e.value)),
-                number(cell.speed_up.and_then(|e| e.low)),
-                number(cell.speed_up.and_then(|e| e.high)),
-                number(cell.efficiency),
-            ])?;
+            table.push([
+                Cell::text(&kernel.kernel),
+                Cell::text(&kernel.group),
+                Cell::text(question.as_str().unwrap_or_default()),
+                Cell::text(&kernel.comparison),
+                Cell::text(&cell.name),
+                Cell::whole(cell.threads),
+                Cell::text(&cell.placement),
+                Cell::text(&cell.cpus),
+                Cell::text(&cell.isa),
+                Cell::count(cell.size),
+                Cell::number(cell.seconds.map(|e| e.value)),
+                Cell::number(cell.rate.map(|e| e.value)),
+                Cell::number(cell.bytes_per_s.map(|e| e.value)),
+                Cell::number(cell.speed_up.map(|e| e.value)),
+                Cell::number(cell.speed_up.and_then(|e| e.low)),
+                Cell::number(cell.speed_up.and_then(|e| e.high)),
+                Cell::number(cell.efficiency),
+            ]);
         }
     }
-    let bytes = writer.into_inner().map_err(|error| error.into_error())?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    table
 }

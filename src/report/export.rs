@@ -4,79 +4,72 @@ use serde_json::json;
 
 use super::comparison::{traced_markdown, verdict_word};
 use super::style::{quantity, visible};
+use super::table::{Cell, Holds, Table};
 use crate::record::{Comparison, RunRecord};
 
-/// What [`run_fields`] tells of a run.
-pub(super) const RUN_FIELDS: [&str; 21] = [
-    "phase",
-    "block",
-    "order",
-    "at_s",
-    "value",
-    "cost",
-    "wall_s",
-    "user_s",
-    "sys_s",
-    "max_rss_bytes",
-    "exit",
-    "threads",
-    "migrations",
-    "context_switches",
-    "minor_faults",
-    "major_faults",
-    "cycles",
-    "instructions",
-    "granted_cpus",
-    "foreign_cpu_s",
-    "steal_s",
+/// The columns of [`run_cells`].
+pub(super) const RUN_COLUMNS: [(&str, Holds); 21] = [
+    ("phase", Holds::Text),
+    ("block", Holds::Whole),
+    ("order", Holds::Whole),
+    ("at_s", Holds::Number),
+    ("value", Holds::Number),
+    ("cost", Holds::Number),
+    ("wall_s", Holds::Number),
+    ("user_s", Holds::Number),
+    ("sys_s", Holds::Number),
+    ("max_rss_bytes", Holds::Whole),
+    ("exit", Holds::Whole),
+    ("threads", Holds::Whole),
+    ("migrations", Holds::Whole),
+    ("context_switches", Holds::Whole),
+    ("minor_faults", Holds::Whole),
+    ("major_faults", Holds::Whole),
+    ("cycles", Holds::Whole),
+    ("instructions", Holds::Whole),
+    ("granted_cpus", Holds::Text),
+    ("foreign_cpu_s", Holds::Number),
+    ("steal_s", Holds::Number),
 ];
 
-/// One line per counted run.
-///
-/// # Errors
-/// The CSV writer's words, in the unlikely case that it has any.
-pub fn csv(record: &Comparison) -> Result<String, csv::Error> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let mut header = vec!["arm", "cpus"];
-    header.extend(RUN_FIELDS);
-    writer.write_record(header)?;
+/// One row per counted run.
+#[must_use]
+pub fn run_rows(record: &Comparison) -> Table {
+    let own = [("arm", Holds::Text), ("cpus", Holds::Text)];
+    let mut table = Table::new(own.into_iter().chain(RUN_COLUMNS));
     for arm in &record.arms {
         for run in &arm.runs {
-            let mut fields = vec![arm.name.clone(), arm.cpus.clone()];
-            fields.extend(run_fields(run));
-            writer.write_record(fields)?;
+            let own = [Cell::text(&arm.name), Cell::text(&arm.cpus)];
+            table.push(own.into_iter().chain(run_cells(run)));
         }
     }
-    let bytes = writer.into_inner().map_err(|error| error.into_error())?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    table
 }
 
-pub(super) fn run_fields(run: &RunRecord) -> Vec<String> {
-    fn optional<T: ToString>(value: Option<T>) -> String {
-        value.map(|v| v.to_string()).unwrap_or_default()
-    }
-    vec![
-        format!("{:?}", run.phase).to_lowercase(),
-        run.block.to_string(),
-        run.order.to_string(),
-        run.at_s.to_string(),
-        optional(run.metric.value),
-        optional(run.metric.cost),
-        run.wall_s.to_string(),
-        optional(run.user_s),
-        optional(run.sys_s),
-        optional(run.max_rss_bytes),
-        optional(run.exit),
-        optional(run.threads),
-        optional(run.migrations),
-        optional(run.context_switches),
-        optional(run.minor_faults),
-        optional(run.major_faults),
-        optional(run.cycles),
-        optional(run.instructions),
-        run.granted_cpus.clone(),
-        optional(run.foreign_cpu_s),
-        optional(run.steal_s),
+/// A run as a row.
+pub(super) fn run_cells(run: &RunRecord) -> [Cell; 21] {
+    [
+        Cell::text(format!("{:?}", run.phase).to_lowercase()),
+        Cell::whole(run.block),
+        Cell::whole(run.order),
+        Cell::number(run.at_s),
+        Cell::number(run.metric.value),
+        Cell::number(run.metric.cost),
+        Cell::number(run.wall_s),
+        Cell::number(run.user_s),
+        Cell::number(run.sys_s),
+        Cell::count(run.max_rss_bytes),
+        Cell::count(run.exit),
+        Cell::count(run.threads),
+        Cell::count(run.migrations),
+        Cell::count(run.context_switches),
+        Cell::count(run.minor_faults),
+        Cell::count(run.major_faults),
+        Cell::count(run.cycles),
+        Cell::count(run.instructions),
+        Cell::text(&run.granted_cpus),
+        Cell::number(run.foreign_cpu_s),
+        Cell::number(run.steal_s),
     ]
 }
 

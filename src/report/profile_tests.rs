@@ -148,7 +148,7 @@ fn folded_stacks_add_up_to_all_samples() {
 fn a_record_survives_json() {
     let record = record(spinning(760), 3.0);
     let text = serde_json::to_string(&record).unwrap();
-    let back: ProfileRecord = crate::record::read(&text, PROFILE_SCHEMA).unwrap();
+    let back: ProfileRecord = crate::record::read(&text).unwrap();
     assert_eq!(back, record);
     let profile = back.figures.profile().unwrap();
     assert_eq!(profile.total.samples, 1000);

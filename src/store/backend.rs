@@ -3,15 +3,13 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use serde::Serialize;
-
 use super::postgres::Postgres;
 use super::sqlite::Sqlite;
 use super::{
     Entry, FileIdentity, Filter, Found, Generation, Growth, Location, Prepared, Removed, Retagged,
     Spool, StoreError, Stored,
 };
-use crate::record::{Comparison, Keepsake, RunRecord};
+use crate::record::{Comparison, RunRecord, StoredRecord};
 
 /// Records that one transaction of many takes, and their bytes.
 const BATCH: usize = 250;
@@ -137,7 +135,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] where it cannot be written.
-    pub fn keep(&mut self, record: &(impl Keepsake + Serialize)) -> Result<(), StoreError> {
+    pub fn keep(&mut self, record: &impl StoredRecord) -> Result<(), StoreError> {
         let record = Prepared::of(record);
         each!(&mut self.backend, store => store.keep(&record))
     }
@@ -159,7 +157,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] where they cannot be written; those of earlier
     /// transactions then stay.
-    pub fn keep_all<R: Keepsake + Serialize>(
+    pub fn keep_all<R: StoredRecord>(
         &mut self,
         records: impl IntoIterator<Item = R>,
     ) -> Result<usize, StoreError> {
@@ -187,7 +185,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] where it cannot be written.
-    pub fn create(&mut self, record: &(impl Keepsake + Serialize)) -> Result<bool, StoreError> {
+    pub fn create(&mut self, record: &impl StoredRecord) -> Result<bool, StoreError> {
         let record = Prepared::of(record);
         each!(&mut self.backend, store => store.create(&record, &[]))
     }

@@ -26,9 +26,7 @@ pub use told::{FileIdentity, Generation, Growth, Removed, Retagged};
 
 use prepared::{Prepared, is_of, words};
 
-use crate::record::{
-    COMPARISON_SCHEMA, Comparison, Outline, RecordError, RunRecord, TOPOLOGY_SCHEMA, TopologyRecord,
-};
+use crate::record::{AnyRecord, Comparison, Kind, Outline, Record, RecordError, RunRecord};
 
 /// Why a store cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -179,11 +177,31 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Is this a record of this schema, of whatever version?
-    #[must_use]
-    pub fn is_of(&self, schema: &str) -> bool {
-        let name = |text| crate::record::SchemaName::parse(text).map(|s| s.name.to_owned());
-        name(&self.entry.schema) == name(schema)
+    /// What kind of record this is.
+    ///
+    /// # Errors
+    /// [`StoreError::Record`] where its schema is newer or unknown.
+    pub fn kind(&self) -> Result<Kind, StoreError> {
+        Kind::of_schema(&self.entry.schema).map_err(|reason| self.refused(reason))
+    }
+
+    /// The record, of whatever kind. Of a comparison that was killed, with the
+    /// runs that are there.
+    ///
+    /// # Errors
+    /// [`StoreError::Record`] where it is damaged, newer or of no known kind.
+    pub fn record(&self) -> Result<AnyRecord, StoreError> {
+        match AnyRecord::read(&self.body).map_err(|reason| self.refused(reason))? {
+            AnyRecord::Comparison(_) => Ok(AnyRecord::Comparison(Box::new(self.comparison()?))),
+            other => Ok(other),
+        }
+    }
+
+    fn refused(&self, reason: RecordError) -> StoreError {
+        StoreError::Record {
+            id: self.entry.id.clone(),
+            reason,
+        }
     }
 
     /// The record as JSON, as pages and exports get it: of a comparison that
@@ -192,37 +210,20 @@ impl Stored {
     /// # Errors
     /// [`StoreError::Record`] where it is damaged, newer or of no known schema.
     pub fn whole(&self) -> Result<Box<RawValue>, StoreError> {
-        let bad = |reason| StoreError::Record {
-            id: self.entry.id.clone(),
-            reason,
+        let kind = Kind::of_text(&self.body).map_err(|reason| self.refused(reason))?;
+        let whole = match kind {
+            Kind::Comparison if !self.entry.is_complete => to_raw_value(&self.comparison()?),
+            _ => RawValue::from_string(self.body.clone()),
         };
-        crate::record::check(&self.body).map_err(bad)?;
-        if !self.entry.is_complete && self.is_of(COMPARISON_SCHEMA) {
-            return to_raw_value(&self.comparison()?).map_err(|error| bad(error.into()));
-        }
-        RawValue::from_string(self.body.clone()).map_err(|error| bad(error.into()))
+        whole.map_err(|error| self.refused(error.into()))
     }
 
-    /// The machine that this is.
+    /// The record of this kind that this is.
     ///
     /// # Errors
-    /// [`StoreError::Record`] where it is damaged, newer or no machine.
-    pub fn topology(&self) -> Result<TopologyRecord, StoreError> {
-        self.kept(TOPOLOGY_SCHEMA)
-    }
-
-    /// The record of this schema that this is.
-    ///
-    /// # Errors
-    /// [`StoreError::Record`] where it is damaged, newer or another.
-    pub fn kept<T: serde::de::DeserializeOwned>(
-        &self,
-        schema: &'static str,
-    ) -> Result<T, StoreError> {
-        crate::record::read(&self.body, schema).map_err(|reason| StoreError::Record {
-            id: self.entry.id.clone(),
-            reason,
-        })
+    /// [`StoreError::Record`] where it is damaged, newer or of another kind.
+    pub fn kept<R: Record>(&self) -> Result<R, StoreError> {
+        crate::record::read(&self.body).map_err(|reason| self.refused(reason))
     }
 
     /// The comparison that this is. Of one that was killed, whole blocks
@@ -231,18 +232,13 @@ impl Stored {
     /// # Errors
     /// [`StoreError::Record`] where it is damaged, newer or no comparison.
     pub fn comparison(&self) -> Result<Comparison, StoreError> {
-        let bad = |reason| StoreError::Record {
-            id: self.entry.id.clone(),
-            reason,
-        };
-        let mut record: Comparison =
-            crate::record::read(&self.body, COMPARISON_SCHEMA).map_err(bad)?;
+        let mut record: Comparison = self.kept()?;
         let runs: Vec<(usize, RunRecord)> = self
             .runs
             .iter()
             .map(|(arm, json)| Ok((*arm, serde_json::from_str(json)?)))
             .collect::<Result<_, serde_json::Error>>()
-            .map_err(|error| bad(error.into()))?;
+            .map_err(|error| self.refused(error.into()))?;
         if !runs.is_empty() {
             record.adopt_runs(runs);
         }

@@ -4,9 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::StoreError;
-use crate::record::{
-    Comparison, Entry, Keepsake, Outline, RecordError, SchemaName, check, entry_of,
-};
+use crate::record::{AnyRecord, Comparison, Entry, Outline, RecordError, SchemaName, StoredRecord};
 
 /// What is written of a record.
 #[derive(Debug, Clone)]
@@ -25,7 +23,7 @@ impl Prepared {
         }
     }
 
-    pub(super) fn of(record: &(impl Keepsake + Serialize)) -> Self {
+    pub(super) fn of(record: &impl StoredRecord) -> Self {
         Self::new(record.entry(), json(record))
     }
 
@@ -55,14 +53,11 @@ impl Prepared {
             id: id.to_owned(),
             reason,
         };
-        let value: Value =
-            serde_json::from_str(body).map_err(|error| bad("", RecordError::Damaged(error)))?;
-        let id = value["id"].as_str().unwrap_or_default();
-        check(body).map_err(|reason| bad(id, reason))?;
-        let entry = entry_of(&value).ok_or_else(|| {
-            let found = value["schema"].as_str().unwrap_or_default().to_owned();
-            bad(id, RecordError::Unknown { found })
-        })?;
+        let record = AnyRecord::read(body).map_err(|reason| bad(&id_of_json(body), reason))?;
+        let kind = record.kind().name();
+        let entry = record
+            .entry()
+            .ok_or_else(|| bad(&id_of_json(body), RecordError::NotStored { kind }))?;
         Ok(Self::new(entry, body.to_owned()))
     }
 
@@ -71,6 +66,12 @@ impl Prepared {
     pub(super) fn words(&self) -> String {
         words(&self.entry, &self.outline)
     }
+}
+
+/// The id that stands in a text, for an error about it.
+fn id_of_json(body: &str) -> String {
+    let value: Value = serde_json::from_str(body).unwrap_or_default();
+    value["id"].as_str().unwrap_or_default().to_owned()
 }
 
 fn json(record: &impl Serialize) -> String {

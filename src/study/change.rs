@@ -148,7 +148,7 @@ fn kind(entry: &Entry) -> String {
 }
 
 fn comparison(side: Side<'_>) -> Result<Comparison, ChangeError> {
-    read(side.record, COMPARISON_SCHEMA).map_err(|reason| ChangeError::Record {
+    read(side.record).map_err(|reason| ChangeError::Record {
         id: side.entry.id.clone(),
         reason,
     })

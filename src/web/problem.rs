@@ -88,7 +88,9 @@ const fn record_hint(reason: &RecordError) -> &'static str {
     match reason {
         RecordError::Damaged(_) => "It may have been cut off. Other records are not affected.",
         RecordError::Newer { .. } | RecordError::Unknown { .. } => "A newer pinwise shows it.",
-        RecordError::OtherSchema { .. } => "pinwise show prints it as text.",
+        RecordError::OtherKind { .. } | RecordError::NotStored { .. } => {
+            "pinwise show prints it as text."
+        }
     }
 }
 

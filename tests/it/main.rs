@@ -37,6 +37,7 @@ mod machines;
 mod measure;
 mod method;
 mod profile;
+mod records;
 mod replay;
 mod restore;
 mod restore_vm;

@@ -169,9 +169,6 @@ fn predict_needs_a_search() {
     stage.refuse("predict --threads 0", &["--threads"]);
     stage.print("compare --machine 'sim:core:2 pu:1' --seed 1 --max-runs 6 --place os-default --place cpu:0 -- prog");
     stage.refuse("predict", &["there is no search yet"]);
-    stage.refuse(
-        "predict last",
-        &["'pinwise.comparison/1', not a 'pinwise.search/1'"],
-    );
-    stage.refuse("search --resume last", &["not a 'pinwise.search/1'"]);
+    stage.refuse("predict last", &["is a comparison, not a search"]);
+    stage.refuse("search --resume last", &["not a search"]);
 }

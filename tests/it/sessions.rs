@@ -7,7 +7,7 @@ use std::ops::Range;
 use pinwise::machine::Machine;
 use pinwise::machine::sim::SimulatedMachine;
 use pinwise::placement::Placement;
-use pinwise::record::{ChangeVerdict, Comparison, DiffRecord, Keepsake, Outline};
+use pinwise::record::{ChangeVerdict, Comparison, DiffRecord, Outline, StoredRecord};
 use pinwise::study::change::{ChangeError, Side, between};
 use pinwise::study::compare::{self, Plan, Tuning, Unwatched};
 use pinwise::workload::Command;

@@ -113,8 +113,12 @@ pub(crate) fn has_program(name: &str) -> bool {
 
 /// The content of a file of `tests/data/traces`.
 pub(crate) fn recorded_trace(name: &str) -> Vec<u8> {
-    let path = root().join(format!("tests/data/traces/{name}.xz"));
-    let packed = std::fs::File::open(path).unwrap();
+    unpacked(&format!("traces/{name}.xz"))
+}
+
+/// The content of a packed file of `tests/data`.
+pub(crate) fn unpacked(name: &str) -> Vec<u8> {
+    let packed = std::fs::File::open(root().join("tests/data").join(name)).unwrap();
     let mut content = Vec::new();
     let mut reader = lzma_rust2::XzReader::new(packed, true);
     std::io::Read::read_to_end(&mut reader, &mut content).unwrap();

@@ -3,8 +3,7 @@
 use anyhow::bail;
 
 use crate::record::{
-    BENCH_SCHEMA, Bench, BenchCell, COMPARISON_SCHEMA, Comparison, HostRecord, SEARCH_SCHEMA,
-    SearchAnswer, SearchRecord, VerdictKind,
+    AnyRecord, Bench, BenchCell, Comparison, HostRecord, SearchAnswer, SearchRecord, VerdictKind,
 };
 use crate::store::Stored;
 
@@ -31,18 +30,15 @@ pub(in crate::cli) struct Answer {
 
 /// Reads the answer off a record.
 pub(super) fn of_record(stored: &Stored) -> anyhow::Result<Answer> {
-    if stored.is_of(COMPARISON_SCHEMA) {
-        of_comparison(&stored.comparison()?)
-    } else if stored.is_of(SEARCH_SCHEMA) {
-        of_search(&stored.kept(SEARCH_SCHEMA)?)
-    } else if stored.is_of(BENCH_SCHEMA) {
-        of_bench(&stored.kept(BENCH_SCHEMA)?)
-    } else {
-        bail!(
+    match stored.record()? {
+        AnyRecord::Comparison(record) => of_comparison(&record),
+        AnyRecord::Search(record) => of_search(&record),
+        AnyRecord::Bench(record) => of_bench(&record),
+        other => bail!(
             "record {} ({}) has no best placement: comparisons, searches and benches have one",
             stored.entry.id,
-            stored.entry.schema
-        );
+            other.kind().name()
+        ),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::machine::linux::live::{POLL, Returned, Service, Target, Wish};
 use crate::machine::{Machine, MachineError};
 use crate::placement::{Kind, Placement, Realised};
 use crate::record::{APPLIED_SCHEMA, Applied};
-use crate::report::visible;
+use crate::report::{self, visible};
 use crate::study::live::service_record;
 use crate::topology::CpuSet;
 
@@ -141,7 +141,7 @@ fn keep(
         note(applied, service);
         looks += 1;
         if looks == FIRST_LOOKS && !terminal.is_json() {
-            tell(applied, service, terminal)?;
+            tell(applied, terminal)?;
         }
         if let Some(exit) = exit {
             return Ok(exit);
@@ -186,27 +186,8 @@ fn note(applied: &mut Applied, service: &Service) {
 }
 
 /// Asked, granted, observed.
-fn tell(applied: &Applied, service: &Service, terminal: &Terminal) -> anyhow::Result<()> {
-    let observed = match applied.observed_share {
-        None => "none of them ran meanwhile".to_owned(),
-        Some(share) => format!(
-            "CPUs {}; {:.1} % of {} looks where asked",
-            applied.observed_cpus,
-            100.0 * share,
-            applied.observations
-        ),
-    };
-    let threads = match applied.threads {
-        1 => "1 thread".to_owned(),
-        threads => format!("{threads} threads"),
-    };
-    terminal.print(&format!(
-        "{}: {threads} placed, {}\n  asked     CPUs {}\n  granted   CPUs {}\n  observed  {observed}\n",
-        visible(service.target().name()),
-        applied.placement,
-        applied.asked_cpus,
-        applied.granted_cpus,
-    ))?;
+fn tell(applied: &Applied, terminal: &Terminal) -> anyhow::Result<()> {
+    terminal.print(&report::applied(applied))?;
     terminal.note(&format!(
         "new threads inherit the CPUs; new processes{} are looked for every {} ms. Ctrl-C gives all threads their old CPUs again",
         if applied.placement.contains("/bound") {

@@ -70,12 +70,10 @@ fn of_store(store: &Store, name: &str) -> anyhow::Result<Loaded> {
         tag: Some(FleetRecord::tag(&id)),
         ..Filter::default()
     };
-    store.each_body(&filter, |entry, body| {
-        match read::<FleetNode>(body, FLEET_NODE_SCHEMA) {
-            Ok(node) if node.fleet == id => nodes.add(node),
-            Ok(node) => nodes.skip(entry.id, format!("it is of fleet {}", node.fleet)),
-            Err(error) => nodes.skip(entry.id, error.to_string()),
-        }
+    store.each_body(&filter, |entry, body| match read::<FleetNode>(body) {
+        Ok(node) if node.fleet == id => nodes.add(node),
+        Ok(node) => nodes.skip(entry.id, format!("it is of fleet {}", node.fleet)),
+        Err(error) => nodes.skip(entry.id, error.to_string()),
     })?;
     if record.is_none() && nodes.is_empty() {
         bail!("{}", unknown(store, name)?);
@@ -103,7 +101,7 @@ pub(super) fn fleet_record(store: &Store, name: &str) -> anyhow::Result<Option<F
         [] => Ok(None),
         [id] => {
             let stored = store.load(id)?;
-            Ok(Some(stored.kept(FLEET_SCHEMA)?))
+            Ok(Some(stored.kept()?))
         }
         several => bail!(
             "fleet '{name}': {} begin so: {}",
@@ -118,7 +116,7 @@ fn last(store: &Store, ids: &[String]) -> anyhow::Result<FleetRecord> {
     for id in ids {
         // What cannot be read is newer than this pinwise, or damaged; by name
         // it is told.
-        let record = store.load(id)?.kept::<FleetRecord>(FLEET_SCHEMA);
+        let record = store.load(id)?.kept::<FleetRecord>();
         if let Some(record) = record.ok().filter(is_own) {
             return Ok(record);
         }

@@ -51,7 +51,7 @@ fn named(global: &Global, text: &str) -> anyhow::Result<ProfileRecord> {
     let path = Path::new(text);
     if path.is_file() {
         let content = export::read_file(path).with_context(|| text.to_owned())?;
-        return crate::record::read(&content, PROFILE_SCHEMA).with_context(|| text.to_owned());
+        return crate::record::read(&content).with_context(|| text.to_owned());
     }
     if path
         .extension()
@@ -64,7 +64,7 @@ fn named(global: &Global, text: &str) -> anyhow::Result<ProfileRecord> {
         Some(back) => profile_before(&store, text, back)?,
         None => text.to_owned(),
     };
-    Ok(store.load(&id)?.kept(PROFILE_SCHEMA)?)
+    Ok(store.load(&id)?.kept()?)
 }
 
 /// How far back: 0 for `last`, 1 for `last~1`; `None` for an id.

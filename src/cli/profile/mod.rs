@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use super::args::{Format, Global, ProfileAction, ProfileArgs, ProfileView};
+use super::args::{Global, ProfileAction, ProfileArgs, ProfileView};
 use super::plan::name_and_time;
 use super::terminal::Terminal;
 use super::{Exit, export, open_machine, open_store};
@@ -52,20 +52,6 @@ pub(super) fn profile(
         }
         Err(error) => Err(error),
     }
-}
-
-/// Prints a stored profile.
-pub(super) fn show(record: &ProfileRecord, terminal: &Terminal) -> anyhow::Result<Exit> {
-    match terminal.format() {
-        Format::Json => terminal.print_json(record)?,
-        Format::Text => {
-            let shown = ProfileShown::default();
-            terminal.print(&report::profile(record, &shown, terminal.palette()))?;
-        }
-        Format::Svg => terminal.print(&report::flame_graph(record))?,
-        Format::Xml => bail!("record {} is a profile: text, json or svg", record.id),
-    }
-    Ok(Exit::Done)
 }
 
 /// Names a profile, keeps it, shows it, and writes its files.

@@ -5,13 +5,13 @@ mod plan;
 mod threads;
 mod watch;
 
-use super::args::{Format, Global, SearchArgs, SearchResultArgs};
+use super::args::{Global, SearchArgs, SearchResultArgs};
 use super::history::needed_store;
 use super::plan::seed_or_new;
 use super::terminal::Terminal;
 use super::{Exit, export, open_machine, open_store};
 use crate::machine::{Machine, MachineError};
-use crate::record::{HostRecord, SEARCH_SCHEMA, SearchAnswer, SearchRecord, Stopped};
+use crate::record::{HostRecord, SearchAnswer, SearchRecord, Stopped};
 use crate::report;
 use crate::study::is_interrupt;
 use crate::study::search::{self as searching, Plan, SearchError};
@@ -67,7 +67,7 @@ pub(super) fn search(
 /// A stored search, by its id.
 pub(super) fn begun(global: &Global, id: &str) -> anyhow::Result<SearchRecord> {
     let stored = needed_store(global)?.load(id)?;
-    Ok(stored.kept(SEARCH_SCHEMA)?)
+    Ok(stored.kept()?)
 }
 
 fn interrupted(terminal: &Terminal) -> Exit {
@@ -168,23 +168,9 @@ fn finish(
         export::write_file(path, &text)?;
     }
     if let Some(path) = &results.export_csv {
-        export::write_file(path, &report::search_csv(record)?)?;
+        export::write_file(path, &report::search_rows(record).csv()?)?;
     }
     export::page(record, results.report.as_deref())
-}
-
-/// Prints a stored search as text, JSON or picture.
-pub(super) fn show(record: &SearchRecord, terminal: &Terminal) -> anyhow::Result<Exit> {
-    match terminal.format() {
-        Format::Json => terminal.print_json(record)?,
-        Format::Svg => terminal.print(&report::search_picture(record))?,
-        Format::Text => terminal.print(&report::search(record, terminal.palette()))?,
-        Format::Xml => anyhow::bail!(
-            "--format xml describes machines; {} is a search (text, json or svg)",
-            record.id
-        ),
-    }
-    Ok(Exit::Done)
 }
 
 fn exit_of(record: &SearchRecord, requires_verdict: bool) -> Exit {

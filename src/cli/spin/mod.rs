@@ -12,8 +12,6 @@ use super::Exit;
 use super::args::{Global, SpinAction, SpinArgs};
 use super::terminal::Terminal;
 
-pub(super) use pause::show as show_pause;
-
 pub(super) fn spin(global: &Global, args: &SpinArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     match &args.action {
         SpinAction::Pause(args) => pause::pause(global, args, terminal),

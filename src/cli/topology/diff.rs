@@ -8,7 +8,7 @@ use super::read_machine;
 use crate::cli::args::Format;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, export};
-use crate::record::{self, TOPOLOGY_SCHEMA, TopologyDiff, TopologyRecord};
+use crate::record::{self, TopologyDiff, TopologyRecord};
 use crate::report;
 
 pub(super) fn diff(a: &Path, b: &Path, terminal: &Terminal) -> anyhow::Result<Exit> {
@@ -37,7 +37,7 @@ fn record_of(argument: &str, path: &Path) -> anyhow::Result<TopologyRecord> {
         .as_deref()
         .filter(|text| text.trim_start().starts_with('{'))
     {
-        return record::read(text, TOPOLOGY_SCHEMA).with_context(named);
+        return record::read(text).with_context(named);
     }
     let (topology, warnings) = read_machine(argument, path, text)?;
     Ok(TopologyRecord::new(&topology, &warnings))

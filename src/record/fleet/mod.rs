@@ -16,7 +16,7 @@ pub use report::{
 };
 pub use status::{FLEET_STATUS_SCHEMA, FleetStatus, NodeState, NodeStatus};
 
-use super::{Entry, Keepsake};
+use super::{Entry, StoredRecord};
 
 /// Schema of [`FleetRecord`].
 pub const FLEET_SCHEMA: &str = "pinwise.fleet/1";
@@ -104,7 +104,7 @@ impl FleetRecord {
     }
 }
 
-impl Keepsake for FleetRecord {
+impl StoredRecord for FleetRecord {
     fn entry(&self) -> Entry {
         let names: Vec<&str> = self.steps.iter().map(|step| step.name.as_str()).collect();
         Entry {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Entry, HostRecord, Keepsake};
+use crate::record::{Entry, HostRecord, StoredRecord};
 
 /// Schema of [`FleetNode`].
 pub const FLEET_NODE_SCHEMA: &str = "pinwise.fleet-node/1";
@@ -105,7 +105,7 @@ impl FleetNode {
     }
 }
 
-impl Keepsake for FleetNode {
+impl StoredRecord for FleetNode {
     fn entry(&self) -> Entry {
         let done = { self.steps.iter() }.filter(|step| step.state == StepState::Done);
         let verdict = format!("{} of {} steps done", done.count(), self.steps.len());

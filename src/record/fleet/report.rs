@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Entry, Finding, Keepsake};
+use crate::record::{Entry, Finding, StoredRecord};
 
 /// Schema of [`FleetReport`].
 pub const FLEET_REPORT_SCHEMA: &str = "pinwise.fleet-report/1";
@@ -50,7 +50,7 @@ pub struct FleetReport {
     pub sentence: String,
 }
 
-impl Keepsake for FleetReport {
+impl StoredRecord for FleetReport {
     fn entry(&self) -> Entry {
         Entry {
             id: self.id.clone(),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Entry, Finding, HostRecord, Keepsake, TraceSource};
+use crate::record::{Entry, Finding, HostRecord, StoredRecord, TraceSource};
 
 /// Schema of [`SpinAttachRecord`].
 pub const SPIN_ATTACH_SCHEMA: &str = "pinwise.spin-attach/1";
@@ -161,7 +161,7 @@ pub struct SpinThread {
     pub spin_s: Option<f64>,
 }
 
-impl Keepsake for SpinAttachRecord {
+impl StoredRecord for SpinAttachRecord {
     fn entry(&self) -> Entry {
         let what = match &self.source {
             TraceSource::Command { command, .. } => shell_words::join(command),

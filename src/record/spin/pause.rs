@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Entry, HostRecord, Keepsake};
+use crate::record::{Entry, HostRecord, StoredRecord};
 
 /// Schema of [`SpinPauseRecord`].
 pub const SPIN_PAUSE_SCHEMA: &str = "pinwise.spin-pause/1";
@@ -162,7 +162,7 @@ pub struct TooLongRecord {
     pub sentence: String,
 }
 
-impl Keepsake for SpinPauseRecord {
+impl StoredRecord for SpinPauseRecord {
     fn entry(&self) -> Entry {
         Entry {
             id: self.id.clone(),

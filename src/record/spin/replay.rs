@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::record::comparison::HostRecord;
-use crate::record::{Entry, Keepsake};
+use crate::record::{Entry, StoredRecord};
 
 /// Schema of [`SpinReplayRecord`].
 pub const SPIN_REPLAY_SCHEMA: &str = "pinwise.spin-replay/1";
@@ -169,7 +169,7 @@ pub struct ContentionCell {
     pub parks_per_1000: f64,
 }
 
-impl Keepsake for SpinReplayRecord {
+impl StoredRecord for SpinReplayRecord {
     fn entry(&self) -> Entry {
         let names = self.algorithms.iter().map(|a| a.algorithm.as_str());
         let names: Vec<&str> = names.collect();

@@ -1,8 +1,8 @@
 //! A search as text: what is best, how sure that is, what the program is
 //! sensitive to, and what it took to find out.
 
-mod csv;
 mod picture;
+mod rows;
 mod words;
 
 use std::time::Duration;
@@ -11,8 +11,8 @@ use super::comparison::{findings, place};
 use super::style::{self, Palette, paragraph, shortened};
 use crate::record::{PredictedArm, SearchAnswer, SearchArm, SearchRecord, Stopped};
 use crate::stats::verdict::{count, duration, percent};
-pub use csv::search_csv;
 pub use picture::search_picture;
+pub use rows::search_rows;
 pub(super) use words::{NamedRow, named_table};
 use words::{cost_range, costs, placements};
 

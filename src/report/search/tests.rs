@@ -115,7 +115,7 @@ fn hostile_strings_are_made_visible() {
 #[test]
 fn every_run_is_a_line_of_csv() {
     let record = made(5, false);
-    let text = search_csv(&record).unwrap();
+    let text = search_rows(&record).csv().unwrap();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 1 + record.runs.len());
     assert!(
@@ -133,5 +133,10 @@ fn every_run_is_a_line_of_csv() {
     assert_eq!(fields(lines[1]), fields(lines[0]), "{}", lines[1]);
     let mut damaged = record;
     damaged.runs[0].arm = 99;
-    assert!(search_csv(&damaged).unwrap().contains("\n,,,warmup,"));
+    assert!(
+        search_rows(&damaged)
+            .csv()
+            .unwrap()
+            .contains("\n,,,warmup,")
+    );
 }

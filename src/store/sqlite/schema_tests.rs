@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::record::Keepsake;
+use crate::record::StoredRecord;
 use crate::store::tests::comparison;
 use crate::store::{Filter, Store};
 use crate::study::compare;

@@ -1,0 +1,171 @@
+//! Records that version 0.1 wrote: one of every kind in a file, the stored ones
+//! in a store, too. Whatever version reads them shows, exports, compares and
+//! reports them.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use pinwise::record::{AnyRecord, Kind, Outline};
+use serde_json::Value;
+
+use crate::support::{pinwise, root, texts, unpacked};
+
+/// The files, sorted.
+fn files() -> Vec<PathBuf> {
+    let folder = root().join("tests/data/records");
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|end| end == "json"));
+    files.sort();
+    files
+}
+
+/// A folder with the store, which commands may upgrade.
+fn store() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    std::fs::write(&path, unpacked("records/store.db.xz")).unwrap();
+    (folder, path)
+}
+
+/// Standard output of a command that must succeed without a warning.
+#[track_caller]
+fn succeed(store: &Path, arguments: &[&str]) -> String {
+    let output = pinwise(store).args(arguments).output().unwrap();
+    let (out, err) = texts(&output);
+    assert!(output.status.success(), "{arguments:?}: {err}");
+    assert!(!err.contains("warning"), "{arguments:?}: {err}");
+    out
+}
+
+fn ids(store: &Path) -> Vec<(String, Kind)> {
+    let list = succeed(store, &["history", "--limit", "1000", "--format", "json"]);
+    let list: Value = serde_json::from_str(&list).unwrap();
+    let records = list["records"].as_array().unwrap().iter();
+    let read = |record: &Value| {
+        let kind = Kind::of_schema(record["schema"].as_str().unwrap()).unwrap();
+        (record["id"].as_str().unwrap().to_owned(), kind)
+    };
+    records.map(read).collect()
+}
+
+#[test]
+fn a_file_of_every_kind_is_kept() {
+    let read = |path: &PathBuf| AnyRecord::read(&std::fs::read_to_string(path).unwrap());
+    let kinds: HashSet<Kind> = files()
+        .iter()
+        .map(|path| read(path).unwrap().kind())
+        .collect();
+    let missing = Kind::ALL.into_iter().filter(|kind| !kinds.contains(kind));
+    assert_eq!(missing.collect::<Vec<_>>(), []);
+}
+
+#[test]
+fn files_of_every_kind_are_shown_and_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("none.db");
+    for path in files() {
+        let name = path.to_str().unwrap();
+        let text = succeed(&store, &["show", name]);
+        assert!(text.len() > 20, "{name}: {text}");
+        let json = succeed(&store, &["show", name, "--format", "json"]);
+        assert_eq!(
+            json.trim_end(),
+            std::fs::read_to_string(&path).unwrap().trim_end()
+        );
+        let page = succeed(&store, &["report", name, "-o", "-"]);
+        assert!(page.contains("pinwise-data"), "{name}");
+    }
+}
+
+#[test]
+fn stored_records_are_shown_exported_and_reported() {
+    let (folder, store) = store();
+    let page = folder.path().join("page.html");
+    let stored = ids(&store);
+    assert!(stored.len() > 20, "{}", stored.len());
+    for (id, kind) in &stored {
+        assert!(succeed(&store, &["show", id]).len() > 20, "{id}");
+        let json = succeed(&store, &["export", "--json", id]);
+        let record = AnyRecord::read(&json).unwrap();
+        assert_eq!(record.kind(), *kind);
+        assert_eq!(&record.entry().unwrap().id, id);
+        let _ = std::fs::remove_file(&page);
+        succeed(&store, &["report", id, "-o", page.to_str().unwrap()]);
+        if matches!(
+            kind,
+            Kind::Comparison | Kind::Bench | Kind::Search | Kind::Trace
+        ) {
+            let rows = succeed(&store, &["export", "--csv", id]);
+            // A trace without slices has the header alone.
+            let least = if *kind == Kind::Trace { 1 } else { 2 };
+            assert!(rows.lines().count() >= least, "{id}: {rows}");
+        }
+        if matches!(kind, Kind::Comparison) {
+            assert!(succeed(&store, &["export", "--markdown", id]).contains("| arm |"));
+        }
+    }
+}
+
+#[test]
+fn stored_records_are_compared_with_their_like() {
+    let (_folder, store) = store();
+    let stored = ids(&store);
+    let subject = |id: &str| Outline::of(&succeed(&store, &["export", "--json", id])).subject;
+    let mut compared = HashSet::new();
+    for (id, kind) in &stored {
+        let is_like = |other: &str, of: &Kind| {
+            other != id && of == kind && (*kind == Kind::Profile || subject(other) == subject(id))
+        };
+        let like = stored.iter().find(|(other, of)| is_like(other, of));
+        let Some((other, _)) = like else { continue };
+        let output = pinwise(&store).args(["diff", id, other]).output().unwrap();
+        let (out, err) = texts(&output);
+        if output.status.success() {
+            assert!(out.len() > 20, "{id} {other}: {out}");
+            compared.insert(*kind);
+        } else {
+            assert!(
+                err.lines().count() == 1 && err.starts_with("error: "),
+                "{err}"
+            );
+        }
+    }
+    for kind in [Kind::Comparison, Kind::Topology, Kind::Profile] {
+        assert!(compared.contains(&kind), "{kind:?}");
+    }
+}
+
+#[test]
+fn records_that_are_newer_or_lack_fields_are_shown_in_part() {
+    let (folder, store) = store();
+    let trace = root().join("tests/data/records/trace.json");
+    let whole: Value = serde_json::from_str(&std::fs::read_to_string(trace).unwrap()).unwrap();
+    let check = |change: &dyn Fn(&mut Value), warned: &str| {
+        let mut record = whole.clone();
+        change(&mut record);
+        let path = folder.path().join("changed.json");
+        std::fs::write(&path, record.to_string()).unwrap();
+        let output = pinwise(&store).arg("show").arg(&path).output().unwrap();
+        let (out, err) = texts(&output);
+        assert!(output.status.success(), "{err}");
+        assert_eq!(err.lines().count(), 1, "{err}");
+        assert!(
+            err.contains("as far as it is understood") && err.contains(warned),
+            "{err}"
+        );
+        assert!(out.contains("CPU time"), "{out}");
+    };
+    check(
+        &|record| record["schema"] = "pinwise.trace/2".into(),
+        "newer",
+    );
+    check(
+        &|record| {
+            record.as_object_mut().unwrap().remove("findings");
+            record.as_object_mut().unwrap().remove("totals_by_level");
+            record.as_object_mut().unwrap().remove("tier");
+        },
+        "missing field",
+    );
+}
