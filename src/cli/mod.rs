@@ -52,7 +52,6 @@ pub use args::Cli;
 pub use exit::Exit;
 
 use crate::machine::Machine;
-use crate::machine::linux::live::Sweeper;
 use crate::machine::linux::{LinuxMachine, Pins};
 use crate::machine::sim::SimulatedMachine;
 use crate::store::{Location, Spool, Store};
@@ -165,17 +164,16 @@ fn open_machine(
 }
 
 /// This host, and what changes masks of what runs on it and gives them back.
-fn live_host(global: &Global, what: &str) -> anyhow::Result<(Pins, Sweeper, LinuxMachine)> {
+fn live_host(global: &Global, what: &str) -> anyhow::Result<(Pins, LinuxMachine)> {
     if global.machine != "local" {
         anyhow::bail!(
             "{what} places what runs on this host; it needs --machine local, not {}",
             global.machine
         );
     }
-    // Guardians are started before this process becomes the parent of orphans.
+    // The guardian is started before this process becomes the parent of orphans.
     let pins = Pins::start().context("starting the guardian that gives masks back")?;
-    let sweeper = Sweeper::start().context("starting the guardian of new threads")?;
-    Ok((pins, sweeper, LinuxMachine::open(false)?))
+    Ok((pins, LinuxMachine::open(false)?))
 }
 
 /// A machine of a description, or of a file that holds one.

@@ -91,7 +91,8 @@ pub struct Held {
 
 impl Held {
     /// Does a thread have something from here?
-    fn is_on(&self, mask: &CpuSet, nice: Option<i32>) -> bool {
+    #[must_use]
+    pub fn is_on(&self, mask: &CpuSet, nice: Option<i32>) -> bool {
         self.masks.contains(mask) || nice.is_some_and(|nice| self.nices.contains(&nice))
     }
 }

@@ -34,14 +34,14 @@ pub(super) fn apply(
         bail!("--place {placement}: what runs keeps its memory policy; leave out /mem=");
     }
     restore::offer(terminal);
-    let (pins, sweeper, mut host) = live_host(global, "apply --pid")?;
+    let (pins, mut host) = live_host(global, "apply --pid")?;
     let target = target(
         args.pid,
         args.unit.as_deref(),
         args.cgroup.as_deref(),
         &mut host,
     )?;
-    let mut service = Service::new(target, pins, sweeper)?;
+    let mut service = Service::new(target, pins)?;
     let (topology, _) = host.topology()?;
     let topology = service.topology(&topology)?;
     let place = placement.realise(&topology).context("--place")?;

@@ -34,7 +34,7 @@ pub(super) fn compare(
     let metric = metric(args)?;
     export::check_writable(&args.experiment.results)?;
     restore::offer(terminal);
-    let (pins, sweeper, mut host) = live_host(global, "compare --pid")?;
+    let (pins, mut host) = live_host(global, "compare --pid")?;
     let live = &args.live;
     let target = target(
         live.pid,
@@ -42,7 +42,7 @@ pub(super) fn compare(
         live.cgroup.as_deref(),
         &mut host,
     )?;
-    let service = Service::new(target.clone(), pins, sweeper)?;
+    let service = Service::new(target.clone(), pins)?;
     let (own, warnings) = host.topology()?;
     let topology = service.topology(&own)?;
     let mut plan = planned(args, &metric, &target, &topology, terminal)?;

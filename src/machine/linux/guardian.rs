@@ -19,12 +19,7 @@ use super::{orphan, sys};
 /// Name of the environment variable that marks a command's processes.
 pub(super) const MARK: &str = "PINWISE_RUN";
 /// Names of processes that clean up after a pinwise.
-const GUARDIANS: [&[u8]; 4] = [
-    b"pinwise-guard",
-    b"pinwise-ledger",
-    b"pinwise-rules",
-    b"pinwise-sweep",
-];
+const GUARDIANS: [&[u8]; 2] = [b"pinwise-guard", b"pinwise-ledger"];
 /// How often the marked processes are looked for until none is left.
 const SWEEPS: usize = 50;
 

@@ -47,14 +47,14 @@ pub use capture::{CaptureReadError, capture_folder, capture_host};
 pub use host::{HostFacts, read_host_facts};
 pub use ledger::{
     Change, Entry, FAULT_POINTS, Fault, Id as ChangeId, Journal as ChangeJournal, Ledger,
-    LedgerError, LedgerOptions, Leftover, LeftoverState, Outcome, journal_folders, leftovers,
+    LedgerError, LedgerOptions, Leftover, LeftoverState, Outcome, RulesJournal, RulesJournalError,
+    journal_folders, leftovers,
 };
 pub use peers::{own_user, owner_of_peer};
 pub use pins::{PinError, Pins, thread_settings};
 pub use probe::available_memory_bytes;
 pub use processes::{
-    Journal as RulesJournal, JournalError, LinuxProcesses, ProcessWatch, RulesLeft,
-    may_set_any_nice, own_user_is_root, user_id, writable_by_others,
+    LinuxProcesses, ProcessWatch, may_set_any_nice, own_user_is_root, user_id, writable_by_others,
 };
 pub use sample::{
     Chain as SampleChain, Record as SampleRecord, Records as SampleRecords,

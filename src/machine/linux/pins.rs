@@ -124,6 +124,11 @@ impl Pins {
         });
     }
 
+    /// Tells the guardian something that concerns no pin.
+    pub(super) fn tell_guardian(&mut self, line: &str) {
+        self.ledger.tell_guardian(line);
+    }
+
     /// Do pins stay when pinwise leaves?
     #[must_use]
     pub const fn are_kept(&self) -> bool {

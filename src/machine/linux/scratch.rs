@@ -6,11 +6,12 @@
 //! lock on the file in it, and the kernel gives locks back. Nothing that
 //! another user owns is touched, no link followed.
 
-use std::fs::{DirBuilder, File, TryLockError};
+use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use super::ledger::{open_left, write_journal};
 use super::{search_path, spawn, sys};
 
 /// How such folders are called; a random number follows.
@@ -43,8 +44,7 @@ impl Scratch {
             .map_err(|error| at(&path, &error))?;
         // Locked before it has its name: a sweep takes a folder without a lock
         // file for one that is just being made.
-        let locked = lock_file(&path.join(".locking"), &path.join(LOCK));
-        match locked {
+        match write_journal(&path.join(LOCK), "") {
             Ok(lock) => Ok(Self { path, _lock: lock }),
             Err(error) => {
                 let _ = std::fs::remove_dir_all(&path);
@@ -70,14 +70,6 @@ fn at(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-#[expect(clippy::disallowed_methods, reason = "the Edge makes files")]
-fn lock_file(first: &Path, name: &Path) -> io::Result<File> {
-    let file = File::create(first)?;
-    file.lock()?;
-    std::fs::rename(first, name)?;
-    Ok(file)
-}
-
 /// Removes the folders of this user that nobody holds any more.
 fn sweep(parent: &Path) {
     for name in super::capture::names(parent) {
@@ -87,21 +79,14 @@ fn sweep(parent: &Path) {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the Edge opens files")]
 fn remove_if_left(folder: &Path) {
     let is_ours =
         |metadata: std::fs::Metadata| metadata.is_dir() && metadata.uid() == sys::effective_user();
     if !std::fs::symlink_metadata(folder).is_ok_and(is_ours) {
         return;
     }
-    let Ok(lock) = File::open(folder.join(LOCK)) else {
-        return;
-    };
-    match lock.try_lock() {
-        Ok(()) => {
-            let _ = std::fs::remove_dir_all(folder);
-        }
-        Err(TryLockError::WouldBlock | TryLockError::Error(_)) => {}
+    if let Ok(Some(_lock)) = open_left(&folder.join(LOCK)) {
+        let _ = std::fs::remove_dir_all(folder);
     }
 }
 

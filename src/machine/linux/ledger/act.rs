@@ -8,7 +8,9 @@ use std::time::Duration;
 use super::entry::{Change, Entry};
 use super::{LedgerError, groups};
 use crate::machine::linux::capture::read_file;
+use crate::machine::linux::processes::LinuxProcesses;
 use crate::machine::linux::{pins, sys};
+use crate::machine::processes::{Held, Processes, give_back};
 use crate::topology::CpuSet;
 
 /// A CPU that is busy with being switched is tried again so often …
@@ -161,7 +163,8 @@ impl System {
                     .map_err(|error| of_thread(error, *thread, Some(asked)))?;
                 return Ok(sys::affinity_of(*thread).ok());
             }
-            Entry::Saved { .. } => {}
+            // The kernel changes the one, rules change the other.
+            Entry::Saved { .. } | Entry::Held(_) => {}
             Entry::Nice { thread, asked, .. } => sys::set_nice_of(*thread, *asked)
                 .map_err(|error| of_thread(error, *thread, None))?,
             Entry::Online { cpu, is_on } => self.switch(*cpu, *is_on)?,
@@ -255,6 +258,7 @@ impl System {
                 }
                 _ => Standing::Ended,
             },
+            Entry::Held(held) => held_standing(held),
         }
     }
 
@@ -289,6 +293,12 @@ impl System {
             Entry::Move { task, before, .. } => {
                 write(&groups::tasks_file(before), &task.to_string())
             }
+            Entry::Held(held) => {
+                give_back(&mut LinuxProcesses::open(), std::slice::from_ref(held));
+                let is_left = held_standing(held) == Standing::Ours;
+                let left = || LedgerError::Value(entry.to_string(), "still so".to_owned());
+                if is_left { Err(left()) } else { Ok(()) }
+            }
         };
         match made {
             Ok(()) => Outcome::Restored,
@@ -321,6 +331,21 @@ fn mask_standing(
     match sys::affinity_of(thread) {
         Ok(now) => compare(&now, before, is_ours(&now)),
         Err(_) => Standing::Ended,
+    }
+}
+
+/// Have threads of the process what rules gave them?
+fn held_standing(held: &Held) -> Standing {
+    let mut host = LinuxProcesses::open();
+    let identity = host.identity(held.process);
+    if identity.is_none_or(|identity| identity.start != held.start) {
+        return Standing::Ended;
+    }
+    let threads = host.threads(held.process).into_iter();
+    let mut masks = threads.filter_map(|thread| Some((host.mask(thread)?, host.nice(thread))));
+    match masks.any(|(mask, nice)| held.is_on(&mask, nice)) {
+        true => Standing::Ours,
+        false => Standing::AsBefore,
     }
 }
 

@@ -8,6 +8,7 @@ use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use crate::machine::processes::Held;
 use crate::topology::CpuSet;
 
 /// The first words of a journal; its boot and the writer's process id follow.
@@ -133,6 +134,8 @@ pub enum Entry {
         /// The folder of its cgroup since.
         to: PathBuf,
     },
+    /// A process has something from rules, which its number stands for here.
+    Held(Held),
 }
 
 impl Entry {
@@ -146,7 +149,7 @@ impl Entry {
             Self::Online { .. } | Self::SmtOff => 0,
             Self::Cpuset { .. } => 1,
             Self::Move { .. } => 2,
-            Self::Mask { .. } | Self::Saved { .. } | Self::Nice { .. } => 3,
+            Self::Mask { .. } | Self::Saved { .. } | Self::Nice { .. } | Self::Held(_) => 3,
             Self::Folder { .. } => 4,
         }
     }
@@ -185,6 +188,13 @@ impl Entry {
                 before,
                 to,
             } => format!("move {task} {start} {} {}", escape(before), escape(to)),
+            Self::Held(held) => {
+                let nices: Vec<String> = held.nices.iter().map(i32::to_string).collect();
+                let masks = held.masks.iter().map(|mask| format!(" {mask}"));
+                let (process, start) = (held.process, held.start);
+                let masks: String = masks.collect();
+                format!("held {process} {start} nice={}{masks}", nices.join(","))
+            }
         }
     }
 
@@ -227,6 +237,18 @@ impl Entry {
                 before: unescape(before)?,
                 to: unescape(to)?,
             },
+            ["held", process, start, nices, ref masks @ ..] => {
+                let nices = nices.strip_prefix("nice=")?.split_terminator(',');
+                Self::Held(Held {
+                    process: id(process)?,
+                    start: start.parse().ok()?,
+                    masks: masks
+                        .iter()
+                        .map(|mask| some_cpus(mask))
+                        .collect::<Option<_>>()?,
+                    nices: nices.map(niceness).collect::<Option<_>>()?,
+                })
+            }
             _ => return None,
         })
     }
@@ -252,6 +274,7 @@ impl fmt::Display for Entry {
             Self::Move { task, before, .. } => {
                 write!(out, "task {task}: cgroup {}", before.display())
             }
+            Self::Held(held) => write!(out, "process {}: placed by rules", held.process),
         }
     }
 }
@@ -431,6 +454,14 @@ impl Journal {
             text.push_str(&Word::Kept(true).to_line());
         }
         text
+    }
+
+    /// Processes that have something from rules.
+    pub(super) fn held(&self) -> impl Iterator<Item = &Held> {
+        self.entries.values().filter_map(|entry| match entry {
+            Entry::Held(held) => Some(held),
+            _ => None,
+        })
     }
 
     /// The numbers of the changes in the order in which they are undone: by

@@ -3,17 +3,51 @@
 //! A file without its name serves nobody: folders for things of a session go at
 //! logout, with what is in them. So the name is looked at before it is relied on.
 
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io::{self, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::folder;
 
+/// Where a journal is.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) path: PathBuf,
+    /// Named by the user, whose folder it may be as it is; others are used only
+    /// where nobody else may enter.
+    pub(super) is_named: bool,
+}
+
+impl Place {
+    /// Makes the folder where there is none.
+    pub(super) fn make_folder(&self) -> io::Result<()> {
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        match self.is_named {
+            false => folder::make(folder),
+            true if folder.exists() => Ok(()),
+            true => DirBuilder::new().recursive(true).mode(0o700).create(folder),
+        }
+    }
+
+    /// May what is there be relied on? In others' folders it is looked at itself.
+    pub(super) fn is_ours(&self) -> bool {
+        self.is_named || self.path.parent().is_some_and(folder::is_ours)
+    }
+
+    /// Does it lead to this file?
+    pub(super) fn leads_to(&self, file: &File) -> bool {
+        let number = |found: std::fs::Metadata| (found.dev(), found.ino());
+        let named = std::fs::symlink_metadata(&self.path).map(number);
+        let is_it = named.is_ok_and(|named| file.metadata().is_ok_and(|own| number(own) == named));
+        is_it && self.is_ours()
+    }
+}
+
 /// A journal that is being written.
 #[derive(Debug)]
 pub(super) struct JournalFile {
-    pub(super) path: PathBuf,
+    pub(super) place: Place,
     pub(super) file: File,
     /// Bytes that are whole lines.
     length: u64,
@@ -22,10 +56,10 @@ pub(super) struct JournalFile {
 
 impl JournalFile {
     /// Makes it, locked, with this text.
-    pub(super) fn create(path: PathBuf, text: &str) -> io::Result<Self> {
+    pub(super) fn create(place: Place, text: &str) -> io::Result<Self> {
         Ok(Self {
-            file: folder::write_journal(&path, text)?,
-            path,
+            file: folder::write_journal(&place.path, text)?,
+            place,
             length: text.len() as u64,
             lines: text.lines().count(),
         })
@@ -33,7 +67,7 @@ impl JournalFile {
 
     /// Is it what its name leads to, in a folder that is still this user's?
     pub(super) fn is_linked(&self) -> bool {
-        is_at(&self.file, &self.path)
+        self.place.leads_to(&self.file)
     }
 
     /// Adds a line, or nothing.
@@ -62,27 +96,15 @@ impl JournalFile {
 
     /// Writes the whole anew; a folder that is gone is made again.
     pub(super) fn rewrite(&mut self, text: &str) -> io::Result<()> {
-        folder::make(self.path.parent().unwrap_or(Path::new("/")))?;
-        *self = Self::create(self.path.clone(), text)?;
+        self.place.make_folder()?;
+        *self = Self::create(self.place.clone(), text)?;
         Ok(())
     }
 
     /// Removes it where its name still leads to it.
     pub(super) fn remove(&self) {
         if self.is_linked() {
-            folder::remove(&self.path);
+            folder::remove(&self.place.path);
         }
     }
-}
-
-/// Does this path lead to this file, in a folder that is this user's alone?
-pub(super) fn is_at(file: &File, path: &Path) -> bool {
-    path.parent().is_some_and(folder::is_ours) && leads_to(path, file)
-}
-
-/// Does this path lead to this file?
-pub(in crate::machine::linux) fn leads_to(path: &Path, file: &File) -> bool {
-    let number = |found: std::fs::Metadata| (found.dev(), found.ino());
-    let named = std::fs::symlink_metadata(path).map(number);
-    named.is_ok_and(|named| file.metadata().is_ok_and(|own| number(own) == named))
 }

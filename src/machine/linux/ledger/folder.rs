@@ -9,8 +9,10 @@ use std::fs::{DirBuilder, File, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::LedgerError;
+use super::file::Place;
 use crate::machine::linux::sys;
 
 /// How the names of journals end.
@@ -119,18 +121,19 @@ pub(super) fn is_ours(folder: &Path) -> bool {
     std::fs::symlink_metadata(folder).is_ok_and(is_ours)
 }
 
-/// Makes a journal with this text, locked before it has its name: one without a
-/// lock is one whose writer has gone.
-pub(super) fn write_journal(path: &Path, text: &str) -> io::Result<File> {
+/// Makes a journal with this text in the place of the one that may be there,
+/// locked before it has its name: one without a lock is one whose writer has
+/// gone.
+pub(in crate::machine::linux) fn write_journal(path: &Path, text: &str) -> io::Result<File> {
     use std::io::Write;
-    let first = path.with_extension("new");
+    let first = with_ending(path, ".new");
+    remove(&first);
     let made = (|| {
-        let mut file = std::fs::OpenOptions::new()
-            .create(true)
-            .truncate(true)
+        let mut options = std::fs::OpenOptions::new();
+        let mut file = options
+            .create_new(true)
             .write(true)
             .mode(0o600)
-            .custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW)
             .open(&first)?;
         file.lock()?;
         file.write_all(text.as_bytes())?;
@@ -141,6 +144,13 @@ pub(super) fn write_journal(path: &Path, text: &str) -> io::Result<File> {
         remove(&first);
     }
     made
+}
+
+/// The path with something behind its name.
+pub(super) fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.to_owned().into_os_string();
+    name.push(ending);
+    name.into()
 }
 
 /// The name of a process's journal.
@@ -166,26 +176,37 @@ pub(super) fn journals(folders: &[PathBuf]) -> Vec<PathBuf> {
 
 /// Opens a journal whose writer has gone, and locks it; `None` where the writer
 /// or its guardian is still there.
-pub(super) fn open_left(path: &Path) -> io::Result<Option<File>> {
-    let file = open(path)?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(error)) => Err(error),
+pub(in crate::machine::linux) fn open_left(path: &Path) -> io::Result<Option<File>> {
+    locked(open(path)?, Duration::ZERO)
+}
+
+/// The file with its lock; `None` where somebody has that for longer than
+/// `patience`.
+fn locked(file: File, patience: Duration) -> io::Result<Option<File>> {
+    let end = sys::monotonic() + patience;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if sys::monotonic() >= end => return Ok(None),
+            Err(TryLockError::WouldBlock) => {
+                sys::poll([], Some(Duration::from_millis(20)));
+            }
+        }
     }
 }
 
 /// The same, after waiting for whoever holds it: a `restore` of this user.
-pub(super) fn open_locked(path: &Path) -> io::Result<File> {
-    if !path.parent().is_some_and(is_ours) {
+pub(super) fn open_locked(place: &Place) -> io::Result<File> {
+    if !place.is_ours() {
         return Err(io::ErrorKind::NotFound.into());
     }
-    let file = open(path)?;
+    let file = open(&place.path)?;
     file.lock()?;
     Ok(file)
 }
 
-fn open(path: &Path) -> io::Result<File> {
+pub(super) fn open(path: &Path) -> io::Result<File> {
     std::fs::OpenOptions::new()
         .read(true)
         .write(true)
@@ -203,29 +224,30 @@ pub(super) fn remove(path: &Path) {
 }
 
 /// Writes a journal that was removed, so that `restore` finds it.
-pub(super) fn write_again(path: &Path, text: &str) {
-    if path.parent().is_some_and(|folder| make(folder).is_ok()) {
-        let _ = write_journal(path, text);
+pub(super) fn write_again(place: &Place, text: &str) {
+    if place.make_folder().is_ok() {
+        let _ = write_journal(&place.path, text);
     }
 }
 
-/// Takes the lock of changes that concern the whole host; its path with it.
-pub(super) fn lock_host(folder: &Path) -> Result<(PathBuf, File), LedgerError> {
+/// Takes a lock that has a file of its own, which is made where there is none;
+/// `None` where somebody has it for longer than `patience`.
+pub(super) fn lock(path: &Path, patience: Duration) -> io::Result<Option<File>> {
+    let mut options = std::fs::OpenOptions::new();
+    options.create(true).truncate(false).write(true).mode(0o600);
+    let file = options.custom_flags(libc::O_NOFOLLOW).open(path)?;
+    locked(file, patience)
+}
+
+/// Takes the lock of changes that concern the whole host; where it is with it.
+pub(super) fn lock_host(folder: &Path) -> Result<(Place, File), LedgerError> {
     let path = folder.join(HOST_LOCK);
-    let opened = std::fs::OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .custom_flags(libc::O_CLOEXEC | libc::O_NOFOLLOW)
-        .open(&path);
-    let file = opened.map_err(|reason| LedgerError::Folder {
-        path: path.clone(),
-        reason,
-    })?;
-    match file.try_lock() {
-        Ok(()) => Ok((path, file)),
-        Err(TryLockError::WouldBlock) => Err(LedgerError::Busy(path)),
-        Err(TryLockError::Error(reason)) => Err(LedgerError::Folder { path, reason }),
+    match lock(&path, Duration::ZERO) {
+        Ok(Some(file)) => {
+            let is_named = false;
+            Ok((Place { path, is_named }, file))
+        }
+        Ok(None) => Err(LedgerError::Busy(path)),
+        Err(reason) => Err(LedgerError::Folder { path, reason }),
     }
 }

@@ -5,26 +5,39 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
 
 use super::act::System;
 use super::entry::Journal;
+use super::file::Place;
 use super::leftover;
+use crate::machine::linux::live::Known;
 use crate::machine::linux::orphan;
 
-/// Starts the guardian of a journal; it holds `host_lock` as long as it lives.
+/// What tells it that what is in force shall stay so.
+pub(super) const CLOSED: &str = "closed\n";
+
+/// Starts the guardian of a journal; it holds `lock` as long as it lives.
 /// Returns the pipe, into which the journal's lines go. Call while this process
 /// has a single thread, and before it becomes the parent of orphans.
 pub(super) fn start(
-    path: &Path,
+    place: &Place,
     journal: &Journal,
     system: &System,
-    host_lock: Option<&File>,
+    lock: Option<&File>,
 ) -> io::Result<File> {
-    let lifeline = orphan::start(c"pinwise-ledger", host_lock, || {
+    let lifeline = orphan::start(c"pinwise-ledger", lock, || {
         let mut journal = journal.clone();
-        orphan::listen(|line| journal.take_line(line));
-        leftover::finish(path, &journal, system);
+        let mut known = Known::default();
+        let mut is_closed = false;
+        orphan::listen(|line| {
+            is_closed |= line == CLOSED.trim_end();
+            journal.take_line(line);
+            known.take_line(line);
+        });
+        if !is_closed {
+            leftover::finish(place, &journal, system);
+        }
+        known.sweep();
     });
     lifeline.map(File::from)
 }

@@ -2,12 +2,16 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::act::{Outcome, System};
 use super::entry::{Entry, Journal};
-use super::folder;
-use crate::machine::linux::boot_id;
+use super::file::Place;
+use super::{folder, rules};
+use crate::machine::linux::processes::LinuxProcesses;
+use crate::machine::linux::{boot_id, sys};
+use crate::machine::processes::{Held, give_back};
 
 /// Longest journal that is read.
 const LONGEST: u64 = 64 << 20;
@@ -36,19 +40,28 @@ pub enum LeftoverState {
     Unreadable(String),
 }
 
-/// Looks at the journals in these folders; `undo`: and puts back what is in
-/// force, and removes them. One in which something could not be put back stays.
+/// Looks at the journals in these folders, and at one of rules; `undo`: and puts
+/// back what is in force, and removes them. One in which something could not be
+/// put back stays.
 #[must_use]
-pub fn leftovers(folders: &[PathBuf], undo: bool) -> Vec<Leftover> {
+pub fn leftovers(folders: &[PathBuf], of_rules: Option<&Path>, undo: bool) -> Vec<Leftover> {
     let system = System::at(Path::new("/"));
     let boot = boot_id().unwrap_or_else(|| "unknown".to_owned());
     let paths = folder::journals(folders).into_iter();
-    paths
-        .map(|path| Leftover {
-            state: look(&path, &boot, &system, undo),
-            path,
-        })
-        .collect()
+    let own = paths.map(|path| Leftover {
+        state: look(&path, &boot, &system, undo),
+        path,
+    });
+    let of_rules = of_rules.filter(|path| path.exists());
+    let of_rules = of_rules.map(|path| Leftover {
+        state: match rules::lock_left(path) {
+            Ok(Some(_lock)) => look(path, &boot, &system, undo),
+            Ok(None) => LeftoverState::InUse,
+            Err(error) => LeftoverState::Unreadable(error.to_string()),
+        },
+        path: path.to_owned(),
+    });
+    own.chain(of_rules).collect()
 }
 
 fn look(path: &Path, boot: &str, system: &System, undo: bool) -> LeftoverState {
@@ -86,10 +99,19 @@ fn foresee_all(journal: &Journal, system: &System) -> Vec<(Entry, Outcome)> {
 }
 
 fn undo_all(journal: &Journal, system: &System) -> Vec<(Entry, Outcome)> {
-    let ids = journal.undoing().into_iter();
-    ids.filter_map(|id| journal.entries.get(&id))
-        .map(|entry| (entry.clone(), system.restore(entry)))
-        .collect()
+    let mut all = foresee_all(journal, system);
+    // Who inherited from a process is found before any is changed.
+    let held: Vec<Held> = journal.held().cloned().collect();
+    if !held.is_empty() {
+        give_back(&mut LinuxProcesses::open(), &held);
+    }
+    for (entry, outcome) in &mut all {
+        *outcome = match system.restore(entry) {
+            Outcome::AsBefore if *outcome == Outcome::Restored => Outcome::Restored,
+            restored => restored,
+        };
+    }
+    all
 }
 
 fn is_finished(outcomes: &[(Entry, Outcome)]) -> bool {
@@ -100,17 +122,23 @@ fn is_finished(outcomes: &[(Entry, Outcome)]) -> bool {
 /// The guardian's work: what is in force is undone. That the file is not there
 /// says nothing; one in which something could not be put back stays, or comes
 /// back, for another try.
-pub(super) fn finish(path: &Path, journal: &Journal, system: &System) {
-    let file = folder::open_locked(path);
+pub(super) fn finish(place: &Place, journal: &Journal, system: &System) {
+    let file = folder::open_locked(place);
     let is_done = journal.are_kept || is_finished(&undo_all(journal, system));
     match (is_done, file) {
-        (true, Ok(_)) => folder::remove(path),
-        (false, Err(_)) => folder::write_again(path, &journal.to_text()),
+        (true, Ok(_)) => folder::remove(&place.path),
+        (false, Err(_)) => folder::write_again(place, &journal.to_text()),
         _ => {}
     }
 }
 
-fn read(file: &mut File) -> io::Result<Journal> {
+/// Reads a journal, which must be this user's: a folder may be one that others
+/// write to.
+pub(super) fn read(file: &mut File) -> io::Result<Journal> {
+    if file.metadata()?.uid() != sys::effective_user() {
+        let reason = "it belongs to another user";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+    }
     let mut bytes = Vec::new();
     Read::by_ref(file).take(LONGEST).read_to_end(&mut bytes)?;
     let journal = Journal::parse(&String::from_utf8_lossy(&bytes));

@@ -17,31 +17,30 @@ mod groups;
 mod guardian;
 mod host;
 mod leftover;
+mod rules;
 #[cfg(test)]
 pub(super) mod tests;
+mod writer;
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use act::Outcome;
 pub use entry::{Change, Entry, Journal};
 pub use fault::{Fault, POINTS as FAULT_POINTS};
-pub(super) use file::leads_to;
 pub use folder::journal_folders;
+pub(super) use folder::{open_left, write_journal};
 pub use leftover::{Leftover, LeftoverState, leftovers};
+pub use rules::{RulesJournal, RulesJournalError};
 
 use super::boot_id;
 use crate::topology::CpuSet;
 use act::System;
 use entry::Word;
-use file::JournalFile;
-
-/// A journal is written anew when it has this many lines …
-const LONG: usize = 4096;
-/// … of which at most one in so many is in force.
-const DENSITY: usize = 8;
+use file::Place;
+use writer::JournalWriter;
 
 /// Why something was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -127,11 +126,8 @@ pub struct LedgerOptions {
 #[derive(Debug)]
 pub struct Ledger {
     system: System,
-    file: JournalFile,
-    /// What is written here the guardian hears.
-    lifeline: File,
-    host_lock: Option<(PathBuf, File)>,
-    journal: Journal,
+    writer: JournalWriter,
+    host_lock: Option<(Place, File)>,
     next: u64,
     fault: Option<Fault>,
 }
@@ -160,21 +156,16 @@ impl Ledger {
         let pid = std::process::id();
         let turn = OPENED.fetch_add(1, Ordering::Relaxed);
         let path = folder::journal_path(&folder, &boot, pid, turn);
+        let place = Place {
+            path,
+            is_named: false,
+        };
         let journal = Journal::new(boot, i32::try_from(pid).unwrap_or(0));
-        let text = journal.to_text();
-        let file = JournalFile::create(path.clone(), &text)
-            .map_err(|reason| LedgerError::Unwritten { path, reason })?;
         let held = host_lock.as_ref().map(|(_, lock)| lock);
-        let lifeline = guardian::start(&file.path, &journal, &system, held).map_err(|error| {
-            file.remove();
-            LedgerError::Guardian(error)
-        })?;
         let mut ledger = Self {
+            writer: JournalWriter::start(place, journal, &system, held)?,
             system,
-            file,
-            lifeline,
             host_lock,
-            journal,
             next: 1,
             fault: options.fault,
         };
@@ -212,17 +203,22 @@ impl Ledger {
         } = &mut entry
         {
             let is_pinned = |other: &Entry| matches!(other, Entry::Mask { thread: pinned, .. } if pinned == thread);
-            let saved = self.journal.entries.values().find_map(|other| match other {
-                Entry::Saved {
-                    thread: same,
-                    start: since,
-                    before: mask,
-                } if (same, since) == (thread, start) => Some(mask.clone()),
-                _ => None,
-            });
+            let saved = self
+                .writer
+                .journal
+                .entries
+                .values()
+                .find_map(|other| match other {
+                    Entry::Saved {
+                        thread: same,
+                        start: since,
+                        before: mask,
+                    } if (same, since) == (thread, start) => Some(mask.clone()),
+                    _ => None,
+                });
             if let Some(mask) = saved
                 && before.is_subset(&mask)
-                && !self.journal.entries.values().any(is_pinned)
+                && !self.writer.journal.entries.values().any(is_pinned)
             {
                 *before = mask;
             }
@@ -240,13 +236,13 @@ impl Ledger {
     }
 
     fn enter(&mut self, entry: Entry) -> Result<Id, LedgerError> {
-        if !self.journal.entries.is_empty() {
+        if !self.writer.journal.entries.is_empty() {
             self.pass("between-changes");
         }
         self.pass("before-write");
         let id = self.next;
         self.next += 1;
-        self.tell(Word::Made(id, entry.clone()))?;
+        self.writer.tell(Word::Made(id, entry.clone()))?;
         self.pass("after-write");
         match self.system.make(&entry) {
             Ok(granted) => {
@@ -254,7 +250,7 @@ impl Ledger {
                 if let Some(granted) = granted {
                     // Where it cannot be written, whatever the kernel may have
                     // made of the mask is taken for ours.
-                    let _ = self.tell(Word::Granted(id, granted));
+                    let _ = self.writer.tell(Word::Granted(id, granted));
                 }
                 Ok(Id(id))
             }
@@ -269,31 +265,31 @@ impl Ledger {
     fn save(&mut self, entry: Entry) -> Result<(), LedgerError> {
         let id = self.next;
         self.next += 1;
-        self.tell(Word::Made(id, entry))
+        self.writer.tell(Word::Made(id, entry))
     }
 
     /// The change, where it is in force.
     #[must_use]
     pub fn entry(&self, id: Id) -> Option<&Entry> {
-        self.journal.entries.get(&id.0)
+        self.writer.journal.entries.get(&id.0)
     }
 
     /// Where its journal is.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.file.path
+        &self.writer.file.place.path
     }
 
     /// How many changes are in force.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.journal.entries.len()
+        self.writer.journal.entries.len()
     }
 
     /// Undoes a change; `None`: there is none. One that cannot be undone stays
     /// on the list.
     pub fn undo(&mut self, id: Id) -> Option<Outcome> {
-        let entry = self.journal.entries.get(&id.0)?.clone();
+        let entry = self.writer.journal.entries.get(&id.0)?.clone();
         self.pass("before-restore");
         let outcome = self.system.restore(&entry);
         self.pass("after-value");
@@ -308,8 +304,8 @@ impl Ledger {
     /// back, then tasks, then masks; of a kind the last one first.
     pub fn undo_all(&mut self) -> Vec<(Entry, Outcome)> {
         let mut outcomes = Vec::new();
-        for id in self.journal.undoing() {
-            let entry = self.journal.entries.get(&id).cloned();
+        for id in self.writer.journal.undoing() {
+            let entry = self.writer.journal.entries.get(&id).cloned();
             outcomes.extend(entry.zip(self.undo(Id(id))));
         }
         outcomes
@@ -317,18 +313,18 @@ impl Ledger {
 
     /// Takes a change off the list and leaves the system as it is.
     pub fn forget(&mut self, id: Id) {
-        let word = Word::Gone(id.0);
-        if self.tell(word.clone()).is_err() {
-            // One that stays in the journal is compared before it is undone.
-            let _ = self.lifeline.write_all(word.to_line().as_bytes());
-            self.journal.take(word);
-        }
+        self.writer.forget(id.0);
+    }
+
+    /// Tells the guardian something that concerns no value.
+    pub(super) fn tell_guardian(&mut self, line: &str) {
+        self.writer.tell_guardian(line);
     }
 
     /// Do changes stay when pinwise leaves?
     #[must_use]
     pub const fn are_kept(&self) -> bool {
-        self.journal.are_kept
+        self.writer.journal.are_kept
     }
 
     /// Shall changes stay when pinwise leaves?
@@ -336,7 +332,7 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`] where it cannot be written down; then they are undone.
     pub fn keep(&mut self, are_kept: bool) -> Result<(), LedgerError> {
-        self.tell(Word::Kept(are_kept))
+        self.writer.tell(Word::Kept(are_kept))
     }
 
     /// Says that what is measured or watched begins.
@@ -346,51 +342,26 @@ impl Ledger {
 
     /// The lock keeps nobody out whose file has lost its name.
     fn check_host_lock(&self) -> Result<(), LedgerError> {
-        let (path, lock) = self.host_lock.as_ref().ok_or(LedgerError::NotForHost)?;
-        match file::is_at(lock, path) {
+        let (place, lock) = self.host_lock.as_ref().ok_or(LedgerError::NotForHost)?;
+        match place.leads_to(lock) {
             true => Ok(()),
-            false => Err(LedgerError::Unlocked(path.clone())),
+            false => Err(LedgerError::Unlocked(place.path.clone())),
         }
-    }
-
-    /// Writes a line, tells the guardian, and takes note of it.
-    fn tell(&mut self, word: Word) -> Result<(), LedgerError> {
-        let is_promise = matches!(word, Word::Made(..) | Word::Kept(_));
-        let is_long =
-            self.file.lines > LONG && self.journal.entries.len() * DENSITY < self.file.lines;
-        let is_lost = is_promise && !self.file.is_linked();
-        let line = word.to_line();
-        let written = match is_long || is_lost {
-            true => self.file.rewrite(&self.journal.to_text()),
-            false => Ok(()),
-        };
-        let written = written.and_then(|()| self.file.append(&line));
-        written.map_err(|reason| LedgerError::Unwritten {
-            path: self.file.path.clone(),
-            reason,
-        })?;
-        // A guardian that is there empties the pipe.
-        if let Err(error) = self.lifeline.write_all(line.as_bytes()) {
-            self.file.take_back(&line);
-            return Err(LedgerError::Unguarded(error));
-        }
-        self.journal.take(word);
-        Ok(())
     }
 
     fn pass(&mut self, point: &str) {
-        fault::pass(&mut self.fault, point, &self.file.path);
+        fault::pass(&mut self.fault, point, &self.writer.file.place.path);
     }
 }
 
 impl Drop for Ledger {
     fn drop(&mut self) {
-        if !self.journal.are_kept {
+        if !self.writer.journal.are_kept {
             self.undo_all();
         }
-        if self.journal.are_kept || self.journal.entries.is_empty() {
+        if self.writer.journal.are_kept || self.writer.journal.entries.is_empty() {
             self.pass("before-removal");
-            self.file.remove();
+            self.writer.file.remove();
             self.pass("after-removal");
         }
     }

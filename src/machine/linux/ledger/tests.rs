@@ -2,9 +2,11 @@
 
 use proptest::prelude::*;
 
+use super::writer::LONG;
 use super::*;
 use crate::machine::linux::pins;
 use crate::machine::linux::sys;
+use crate::machine::processes::Held;
 
 /// A ledger in a folder of its own, whose guardian never reads: unit tests have
 /// many threads, and such a process must not fork.
@@ -16,14 +18,14 @@ pub(in crate::machine::linux) fn unguarded() -> (Ledger, tempfile::TempDir) {
 fn on(folder: &tempfile::TempDir, is_for_host: bool) -> Ledger {
     let journals = folder.path().join("journals");
     folder::make(&journals).unwrap();
-    let path = journals.join("test.journal");
-    let journal = Journal::new("boot".to_owned(), 1);
+    let place = Place {
+        path: journals.join("test.journal"),
+        is_named: false,
+    };
     Ledger {
         system: System::at(folder.path()),
-        file: JournalFile::create(path, &journal.to_text()).unwrap(),
-        lifeline: tempfile::tempfile().unwrap(),
+        writer: JournalWriter::unguarded(place, Journal::new("boot".to_owned(), 1)),
         host_lock: is_for_host.then(|| folder::lock_host(&journals).unwrap()),
-        journal,
         next: 1,
         fault: None,
     }
@@ -88,6 +90,17 @@ fn what_is_in_force_by_the_journal() {
         false,
     );
     check("made 1 mask 0 17 0-3 1\nmade 1 nice 5 1 0 99\n", &[], false);
+    check(
+        "made 5 held 5 17 nice=10,-5 0-3,7 1\nmade 6 held 6 1 nice=\ngone 6\nmade 7 held 7 1",
+        &["process 5: placed by rules"],
+        false,
+    );
+    check(
+        "made 1 held 5 17 nice=x 1\nmade 2 held -5 1 nice= 1\nmade 3 held 5\n\
+         made 4 held 5 1 nice= 0-\n",
+        &[],
+        false,
+    );
     check("made 1 folder /a/../etc\nmade 2 folder etc\n", &[], false);
     for text in ["", "pinwise journal 1", "pinwise journal 2 b 7\n", "x\n"] {
         assert_eq!(Journal::parse(text), None, "{text}");
@@ -168,7 +181,7 @@ fn nothing_is_changed_without_a_guardian() {
     let (read, write) = sys::pipe(0).unwrap();
     drop(read);
     let (mut ledger, _folder) = unguarded();
-    ledger.lifeline = File::from(write);
+    ledger.writer.lifeline = File::from(write);
     let own = i32::try_from(std::process::id()).unwrap();
     let before = sys::affinity_of(own).unwrap();
     let cpus = CpuSet::single(before.first().unwrap());
@@ -182,7 +195,7 @@ fn nothing_is_changed_without_a_guardian() {
 fn nothing_is_changed_where_the_journal_is_full() {
     let (mut ledger, _folder) = unguarded();
     // Nothing can be written through it.
-    ledger.file.file = open_for_reading(ledger.path());
+    ledger.writer.file.file = open_for_reading(ledger.path());
     let own = i32::try_from(std::process::id()).unwrap();
     let before = sys::nice_of(own).unwrap();
     let refused = ledger.change(&Change::Nice {
@@ -207,7 +220,7 @@ fn open_for_reading(path: &Path) -> File {
 fn check_written(ledger: &Ledger, count: usize) {
     let text = System::read(ledger.path()).unwrap() + "\n";
     let written = Journal::parse(&text).unwrap().entries;
-    assert_eq!(written, ledger.journal.entries);
+    assert_eq!(written, ledger.writer.journal.entries);
     assert_eq!(written.len(), count);
 }
 
@@ -221,7 +234,7 @@ fn a_journal_whose_folder_was_removed_is_written_anew_before_a_change() {
     check_written(&ledger, 2);
     // The same name, but not the same file.
     folder::remove(ledger.path());
-    drop(folder::write_journal(ledger.path(), "pinwise journal 1 boot 1\n").unwrap());
+    drop(write_journal(ledger.path(), "pinwise journal 1 boot 1\n").unwrap());
     ledger.save(Entry::SmtOff).unwrap();
     check_written(&ledger, 3);
     drop(ledger);
@@ -269,9 +282,10 @@ fn the_guardian_needs_no_file() {
     with_cpus(&folder);
     let mut ledger = on(&folder, true);
     ledger.switch_off(&set("2-3")).unwrap();
-    let (path, journal) = (ledger.path().to_owned(), ledger.journal.clone());
+    let place = ledger.writer.file.place.clone();
+    let (path, journal) = (place.path.clone(), ledger.writer.journal.clone());
     std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
-    leftover::finish(&path, &journal, &System::at(folder.path()));
+    leftover::finish(&place, &journal, &System::at(folder.path()));
     assert_eq!(
         (online(&folder, 2), online(&folder, 3)),
         ("1".into(), "1".into())
@@ -290,9 +304,10 @@ fn what_the_guardian_cannot_put_back_is_written_down_again() {
         .unwrap();
     // A folder that is not empty is not removed.
     std::fs::create_dir(group.join("inside")).unwrap();
-    let (path, journal) = (ledger.path().to_owned(), ledger.journal.clone());
+    let place = ledger.writer.file.place.clone();
+    let (path, journal) = (place.path.clone(), ledger.writer.journal.clone());
     std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
-    leftover::finish(&path, &journal, &System::at(folder.path()));
+    leftover::finish(&place, &journal, &System::at(folder.path()));
     let text = System::read(&path).unwrap() + "\n";
     assert_eq!(Journal::parse(&text), Some(journal));
 }
@@ -340,7 +355,11 @@ fn a_long_journal_is_written_anew() {
             .unwrap();
         ledger.forget(id);
     }
-    assert!(ledger.file.lines < LONG, "{}", ledger.file.lines);
+    assert!(
+        ledger.writer.file.lines < LONG,
+        "{}",
+        ledger.writer.file.lines
+    );
     check_written(&ledger, 1);
 }
 
@@ -352,7 +371,7 @@ fn journals_that_were_left() {
     let boot = boot_id().unwrap();
     let file = |name: &str, text: &str| {
         let path = folder.path().join(format!("{name}.journal"));
-        drop(folder::write_journal(&path, text).unwrap());
+        drop(write_journal(&path, text).unwrap());
         path
     };
     let own = std::process::id();
@@ -364,10 +383,10 @@ fn journals_that_were_left() {
     file("c", "pinwise journal 1 other 5\nmade 1 smt-off\n");
     let odd = file("d", "odd\n");
     let held = folder.path().join("e.journal");
-    let lock = folder::write_journal(&held, "pinwise journal 1 x 5\n").unwrap();
+    let lock = write_journal(&held, "pinwise journal 1 x 5\n").unwrap();
     let folders = [folder.path().to_owned()];
     let states = |undo: bool| {
-        let found = leftovers(&folders, undo).into_iter();
+        let found = leftovers(&folders, None, undo).into_iter();
         found.map(|left| left.state).collect::<Vec<_>>()
     };
     for undo in [false, true] {
@@ -388,7 +407,7 @@ fn journals_that_were_left() {
     drop(lock);
     // A folder that others may enter may hold others' words.
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
-    assert_eq!(leftovers(&folders, true), []);
+    assert_eq!(leftovers(&folders, None, true), []);
 }
 
 proptest! {
@@ -402,6 +421,8 @@ proptest! {
             Entry::Mask { thread, start, before: cpus.clone(), asked: cpus.clone(), granted: Some(cpus.clone()) },
             Entry::Saved { thread, start, before: cpus.clone() },
             Entry::Nice { thread, start, before: -20, asked: 19 },
+            Entry::Held(Held { process: thread, start, masks: vec![cpus.clone(), CpuSet::single(1)], nices: vec![-20, 19] }),
+            Entry::Held(Held { process: thread, start, masks: Vec::new(), nices: Vec::new() }),
             Entry::Cpuset { file: path.clone(), before: CpuSet::new(), asked: cpus },
             Entry::Move { task: thread, start, before: path.clone(), to: path.clone() },
             Entry::Folder { path },
@@ -411,7 +432,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read(text in "\\PC{0,60}", words in "(made|gone|kept|granted) [0-9]{1,3} (mask|cpuset|move|folder|online|nice) [-0-9a-z /%]{0,30}") {
+    fn any_text_is_read(text in "\\PC{0,60}", words in "(made|gone|kept|granted) [0-9]{1,3} (mask|cpuset|move|folder|online|nice|held) [-0-9a-z /%]{0,30}") {
         let _ = Journal::parse(&text);
         if let Some(journal) = Journal::parse(&format!("pinwise journal 1 b 1\n{words}\n{text}\n")) {
             prop_assert_eq!(Journal::parse(&journal.to_text()), Some(journal));

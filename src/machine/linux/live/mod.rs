@@ -20,7 +20,7 @@ mod target;
 pub use measure::{Limit, LiveMachine, LiveOrder};
 pub use reading::{BadUrl, Source, Url};
 pub use service::{Followed, POLL, Returned, Seen, Service, Wish};
-pub use sweep::Sweeper;
+pub(super) use sweep::Known;
 pub use target::{Target, TargetFacts};
 
 /// Why what runs cannot be placed.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::process::{ancestor_in, run_time_ns, stat, threads_of};
-use super::sweep::{Sweeper, Word};
+use super::sweep::Word;
 use super::target::{Target, Thread};
 use super::{LiveError, limits};
 use crate::machine::linux::{PinError, Pins, own_setting, sys};
@@ -40,7 +40,6 @@ pub enum Wish {
 pub struct Service {
     target: Target,
     pins: Pins,
-    sweeper: Sweeper,
     /// What the first thread of each process had before anything was changed.
     processes: BTreeMap<i32, CpuSet>,
     /// Threads that were met, by id, and when each was started.
@@ -104,12 +103,11 @@ impl Service {
     ///
     /// # Errors
     /// [`LiveError::Empty`] where it has none that can be placed.
-    pub fn new(target: Target, pins: Pins, mut sweeper: Sweeper) -> Result<Self, LiveError> {
-        sweeper.tell(&Word::Target(target.clone()));
+    pub fn new(target: Target, mut pins: Pins) -> Result<Self, LiveError> {
+        pins.tell_guardian(&Word::Target(target.clone()).to_line());
         let mut service = Self {
             target,
             pins,
-            sweeper,
             processes: BTreeMap::new(),
             known: BTreeMap::new(),
             placed: BTreeMap::new(),
@@ -339,13 +337,13 @@ impl Service {
         };
         // Told before it is so, as who is killed in between has told it.
         if !self.given.contains(&cpus) {
-            self.sweeper.tell(&Word::Given(cpus.clone()));
+            self.tell(&Word::Given(cpus.clone()));
             self.given.push(cpus.clone());
         }
         match self.pins.pin(thread.id, &cpus) {
             Ok(granted) => {
                 if !self.given.contains(&granted) {
-                    self.sweeper.tell(&Word::Given(granted.clone()));
+                    self.tell(&Word::Given(granted.clone()));
                     self.given.push(granted.clone());
                 }
                 self.bound += 1;
@@ -385,6 +383,11 @@ impl Service {
             .flatten()
     }
 
+    /// Tells the guardian, for threads that nobody sees before pinwise is killed.
+    fn tell(&mut self, word: &Word) {
+        self.pins.tell_guardian(&word.to_line());
+    }
+
     /// Notes a thread; false where it has ended.
     fn meet(&mut self, thread: Thread) -> bool {
         let Some(stat) = stat(thread.id) else {
@@ -393,7 +396,7 @@ impl Service {
         if self.known.insert(thread.id, stat.start) == Some(stat.start) {
             return true;
         }
-        self.sweeper.tell(&Word::Thread(thread.id, stat.start));
+        self.tell(&Word::Thread(thread.id, stat.start));
         if !self.processes.contains_key(&thread.process) {
             let first = threads_of(thread.process).into_iter().next();
             let own = sys::affinity_of(first.unwrap_or(thread.id)).ok();
@@ -404,7 +407,7 @@ impl Service {
             };
             if let Some(before) = before {
                 let word = Word::Process(thread.process, before.clone());
-                self.sweeper.tell(&word);
+                self.tell(&word);
                 self.processes.insert(thread.process, before);
             }
         }
@@ -463,7 +466,7 @@ impl Service {
         }
         self.placed.clear();
         self.given.clear();
-        self.sweeper.tell(&Word::Over);
+        self.tell(&Word::Over);
         self.wish = Wish::Before;
         returned
     }

@@ -1,19 +1,17 @@
 //! Threads that nobody had seen when pinwise was killed.
 //!
-//! [`Pins`](crate::machine::linux::Pins) gives back what was placed by name. A
-//! thread that began a moment before a SIGKILL inherited the placement's mask
-//! and is on no list. A second process, told what is known, looks for such
-//! threads when its pipe closes: they belong to the target, are new, and have
-//! a mask of the placement.
+//! A [`Ledger`](crate::machine::linux::Ledger) gives back what was placed by name.
+//! A thread that began a moment before a SIGKILL inherited the placement's mask
+//! and is on no list. The guardian, told what is known, looks for such threads
+//! after all else: they belong to the target, are new, and have a mask of the
+//! placement.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
 use std::time::Duration;
 
 use super::process::{ancestor_in, stat};
 use super::target::Target;
-use crate::machine::linux::{orphan, sys};
+use crate::machine::linux::sys;
 use crate::topology::CpuSet;
 
 /// Passes over the threads after the end, and the time between them: whoever
@@ -21,13 +19,7 @@ use crate::topology::CpuSet;
 const PASSES: usize = 20;
 const STEP: Duration = Duration::from_millis(25);
 
-/// The process that looks for threads nobody has seen.
-#[derive(Debug)]
-pub struct Sweeper {
-    lifeline: File,
-}
-
-/// What it is told, a line each.
+/// What the guardian is told, a line each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Word {
     /// Whose threads.
@@ -42,27 +34,8 @@ pub(super) enum Word {
     Over,
 }
 
-impl Sweeper {
-    /// Starts it. Call while this process has a single thread, and before it
-    /// becomes the parent of orphans.
-    ///
-    /// # Errors
-    /// Where the system has no pipe or process for it.
-    pub fn start() -> io::Result<Self> {
-        let lifeline = orphan::start(c"pinwise-sweep", None, sweep)?;
-        Ok(Self {
-            lifeline: File::from(lifeline),
-        })
-    }
-
-    /// Tells it. Where it is gone, the pins still have their guardian.
-    pub(super) fn tell(&mut self, word: &Word) {
-        let _ = self.lifeline.write_all(word.to_line().as_bytes());
-    }
-}
-
 impl Word {
-    fn to_line(&self) -> String {
+    pub(super) fn to_line(&self) -> String {
         match self {
             Self::Target(target) => format!("target {}\n", target.to_line()),
             Self::Process(pid, mask) => format!("process {pid} {mask}\n"),
@@ -87,9 +60,9 @@ impl Word {
     }
 }
 
-/// What the process knows.
+/// What the guardian knows.
 #[derive(Debug, Default)]
-struct Known {
+pub(in crate::machine::linux) struct Known {
     target: Option<Target>,
     processes: BTreeMap<i32, CpuSet>,
     threads: BTreeSet<(i32, u64)>,
@@ -97,21 +70,9 @@ struct Known {
 }
 
 impl Known {
-    /// Reads until the other end closes.
-    fn listen(pipe: impl Read) -> Self {
-        let mut known = Self::default();
-        let mut reader = BufReader::new(pipe);
-        let mut line = String::new();
-        while reader.read_line(&mut line).is_ok_and(|read| read > 0) {
-            let word = line.strip_suffix('\n').and_then(Word::from_line);
-            known.take(word);
-            line.clear();
-        }
-        known
-    }
-
-    fn take(&mut self, word: Option<Word>) {
-        match word {
+    /// Takes note of a line; of one that makes no sense it does not.
+    pub(in crate::machine::linux) fn take_line(&mut self, line: &str) {
+        match Word::from_line(line) {
             Some(Word::Target(target)) => self.target = Some(target),
             Some(Word::Process(pid, mask)) => {
                 self.processes.insert(pid, mask);
@@ -143,15 +104,14 @@ impl Known {
             }
         }
     }
-}
 
-/// The process's life.
-fn sweep() {
-    let known = Known::listen(io::stdin().lock());
-    if !known.given.is_empty() {
-        for _ in 0..PASSES {
-            known.pass();
-            std::thread::sleep(STEP);
+    /// Looks for such threads until none can come any more.
+    pub(in crate::machine::linux) fn sweep(&self) {
+        if !self.given.is_empty() {
+            for _ in 0..PASSES {
+                self.pass();
+                std::thread::sleep(STEP);
+            }
         }
     }
 }
@@ -163,8 +123,10 @@ mod tests {
 
     #[test]
     fn what_is_told_is_known() {
-        let told = "process 5 0-3\nthread 5 17\nthread 6 18\ngiven 1\nover\ngiven 2\nnonsense\nthread 7 x\ncut 1";
-        let known = Known::listen(told.as_bytes());
+        let told =
+            "process 5 0-3\nthread 5 17\nthread 6 18\ngiven 1\nover\ngiven 2\nnonsense\nthread 7 x";
+        let mut known = Known::default();
+        told.lines().for_each(|line| known.take_line(line));
         assert_eq!(known.threads, BTreeSet::from([(5, 17), (6, 18)]));
         assert_eq!(known.given, [CpuSet::single(2)]);
         assert_eq!(known.processes.len(), 1);

@@ -5,7 +5,6 @@
 
 mod connector;
 mod cpuset;
-mod journal;
 mod ownership;
 mod watch;
 
@@ -15,7 +14,6 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 pub use connector::user_id;
-pub use journal::{Journal, JournalError, RulesLeft};
 pub use ownership::writable_by_others;
 pub use watch::ProcessWatch;
 

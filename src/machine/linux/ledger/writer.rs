@@ -1,0 +1,100 @@
+//! Writes a journal: every line goes to the file, and then to the guardian.
+
+use std::fs::File;
+use std::io::Write;
+
+use super::act::System;
+use super::entry::{Journal, Word};
+use super::file::{JournalFile, Place};
+use super::{LedgerError, guardian};
+
+/// A journal is written anew when it has this many lines …
+pub(super) const LONG: usize = 4096;
+/// … of which at most one in so many is in force.
+const DENSITY: usize = 8;
+
+/// A journal in force, with its file and its guardian.
+#[derive(Debug)]
+pub(super) struct JournalWriter {
+    pub(super) file: JournalFile,
+    /// What is written here the guardian hears.
+    pub(super) lifeline: File,
+    pub(super) journal: Journal,
+}
+
+impl JournalWriter {
+    /// Writes the journal down and starts its guardian, which holds `lock`.
+    pub(super) fn start(
+        place: Place,
+        journal: Journal,
+        system: &System,
+        lock: Option<&File>,
+    ) -> Result<Self, LedgerError> {
+        let path = place.path.clone();
+        let file = JournalFile::create(place, &journal.to_text())
+            .map_err(|reason| LedgerError::Unwritten { path, reason })?;
+        match guardian::start(&file.place, &journal, system, lock) {
+            Ok(lifeline) => Ok(Self {
+                file,
+                lifeline,
+                journal,
+            }),
+            Err(error) => {
+                if journal.entries.is_empty() {
+                    file.remove();
+                }
+                Err(LedgerError::Guardian(error))
+            }
+        }
+    }
+
+    /// One whose guardian never reads.
+    #[cfg(test)]
+    pub(super) fn unguarded(place: Place, journal: Journal) -> Self {
+        Self {
+            file: JournalFile::create(place, &journal.to_text()).unwrap(),
+            lifeline: tempfile::tempfile().unwrap(),
+            journal,
+        }
+    }
+
+    /// Writes a line, tells the guardian, and takes note of it.
+    pub(super) fn tell(&mut self, word: Word) -> Result<(), LedgerError> {
+        let is_promise = matches!(word, Word::Made(..) | Word::Kept(_));
+        let is_long =
+            self.file.lines > LONG && self.journal.entries.len() * DENSITY < self.file.lines;
+        let is_lost = is_promise && !self.file.is_linked();
+        let line = word.to_line();
+        let written = match is_long || is_lost {
+            true => self.file.rewrite(&self.journal.to_text()),
+            false => Ok(()),
+        };
+        let written = written.and_then(|()| self.file.append(&line));
+        written.map_err(|reason| LedgerError::Unwritten {
+            path: self.file.place.path.clone(),
+            reason,
+        })?;
+        // A guardian that is there empties the pipe.
+        if let Err(error) = self.lifeline.write_all(line.as_bytes()) {
+            self.file.take_back(&line);
+            return Err(LedgerError::Unguarded(error));
+        }
+        self.journal.take(word);
+        Ok(())
+    }
+
+    /// Takes a change off the list.
+    pub(super) fn forget(&mut self, id: u64) {
+        let word = Word::Gone(id);
+        if self.tell(word.clone()).is_err() {
+            // One that stays in the journal is compared before it is undone.
+            self.tell_guardian(&word.to_line());
+            self.journal.take(word);
+        }
+    }
+
+    /// Tells the guardian alone.
+    pub(super) fn tell_guardian(&mut self, line: &str) {
+        let _ = self.lifeline.write_all(line.as_bytes());
+    }
+}
