@@ -61,6 +61,12 @@ pub fn sd(values: &[f64]) -> f64 {
     (squares / (count(values) - 1.0)).sqrt()
 }
 
+/// The middle one, or the mean of the two in the middle; `None` of nothing.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| quantile(values, 0.5))
+}
+
 /// Sample quantile by linear interpolation (type 7 of Hyndman and Fan 1996, R's
 /// default); NaN of nothing.
 #[must_use]

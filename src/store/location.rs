@@ -11,6 +11,7 @@ use tokio_postgres::config::{Host, SslMode, SslNegotiation};
 
 use super::StoreError;
 use super::passfile::{self, Wanted};
+use crate::topology::fnv1a;
 
 /// How long a server may take to answer a connection, unless the URL says it.
 const CONNECTING: Duration = Duration::from_secs(5);
@@ -178,7 +179,7 @@ impl Server {
             _ => '_',
         });
         let addresses = format!("{:?}", self.config.get_hostaddrs());
-        let hash = hash(format!("{shown}{addresses}").as_bytes());
+        let hash = fnv1a(format!("{shown}{addresses}").bytes());
         format!("{}-{hash:016x}", readable.collect::<String>())
     }
 }
@@ -207,13 +208,6 @@ fn is_here(config: &Config) -> bool {
             let address = name.parse::<IpAddr>();
             name == "localhost" || address.is_ok_and(|a| a.to_canonical().is_loopback())
         }
-    })
-}
-
-/// FNV-1a: the same in every version of pinwise, as names of files must be.
-pub(super) fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 

@@ -20,9 +20,10 @@ use std::time::{Duration, SystemTime};
 
 use tokio_postgres::types::Type;
 
-use super::location::{Server, hash};
+use super::location::Server;
 use super::spool::{Shelter, Spool};
 use super::{FileIdentity, Generation, Growth, StoreError};
+use crate::topology::fnv1a;
 use growing::Growing;
 use link::{Link, Trouble, text};
 
@@ -94,7 +95,7 @@ impl Postgres {
             .map_err(|trouble| self.explain(trouble))?;
         Ok(Generation {
             file: self.file()?,
-            version: hash(snapshot.as_bytes()),
+            version: fnv1a(snapshot.bytes()),
         })
     }
 

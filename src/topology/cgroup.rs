@@ -91,30 +91,26 @@ impl Candidate {
 /// Version 1 shrinks `cpus` itself when a CPU goes offline; its `effective_*`
 /// files came later and are second choice.
 fn candidates(capture: &Capture) -> Vec<Candidate> {
-    mounts(capture)
+    captured_mounts(capture)
         .filter_map(|mount| {
-            let (cpus, mems) = match mount.kind {
+            let (cpus, mems) = match mount.kind.as_str() {
                 "cgroup2" => (vec!["cpuset.cpus.effective"], vec!["cpuset.mems.effective"]),
-                "cgroup" if mount.has_option("cpuset") && mount.has_option("noprefix") => (
+                "cgroup" if mount.has("cpuset") && mount.has("noprefix") => (
                     vec!["cpus", "effective_cpus"],
                     vec!["mems", "effective_mems"],
                 ),
-                "cgroup" if mount.has_option("cpuset") => (
+                "cgroup" if mount.has("cpuset") => (
                     vec!["cpuset.cpus", "cpuset.effective_cpus"],
                     vec!["cpuset.mems", "cpuset.effective_mems"],
                 ),
                 "cpuset" => (vec!["cpus"], vec!["mems"]),
                 _ => return None,
             };
-            let controller = if mount.kind == "cgroup2" {
-                ""
-            } else {
-                "cpuset"
-            };
+            let controller = if mount.is_unified() { "" } else { "cpuset" };
             let own = own_path(capture, controller);
             // A container may see its own subtree as the root of the mount.
-            let mut folders = vec![join(mount.point, own.as_deref().unwrap_or("/"))];
-            folders.push(join(mount.point, "/"));
+            let mut folders = vec![join(&mount.point, own.as_deref().unwrap_or("/"))];
+            folders.push(join(&mount.point, "/"));
             folders.dedup();
             Some(Candidate {
                 folders,
@@ -178,16 +174,16 @@ fn folder_quota(capture: &Capture, dir: &str) -> Option<Quota> {
 
 fn quota_folders(capture: &Capture) -> Vec<String> {
     let mut folders = Vec::new();
-    for mount in mounts(capture) {
-        let controller = match mount.kind {
+    for mount in captured_mounts(capture) {
+        let controller = match mount.kind.as_str() {
             "cgroup2" => "",
-            "cgroup" if mount.has_option("cpu") => "cpu",
+            "cgroup" if mount.has("cpu") => "cpu",
             _ => continue,
         };
         let own = cgroup_path(capture, controller).unwrap_or_else(|| "/".to_owned());
         let mut path = own.as_str();
         for _ in 0..DEEPEST {
-            folders.push(join(mount.point, path));
+            folders.push(join(&mount.point, path));
             if path == "/" || path.is_empty() {
                 break;
             }
@@ -199,31 +195,48 @@ fn quota_folders(capture: &Capture) -> Vec<String> {
     folders
 }
 
-struct Mount<'a> {
-    point: &'a str,
-    kind: &'a str,
-    options: &'a str,
+/// A mounted file system of cgroups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mount {
+    /// Where.
+    pub point: String,
+    /// `cgroup2`, `cgroup` (version 1) or `cpuset` (before there were cgroups).
+    pub kind: String,
+    /// How; of version 1 also its controllers, or `name=…`.
+    pub options: Vec<String>,
 }
 
-impl Mount<'_> {
-    fn has_option(&self, wanted: &str) -> bool {
-        self.options.split(',').any(|option| option == wanted)
+impl Mount {
+    /// Was it mounted with this option or controller?
+    #[must_use]
+    pub fn has(&self, option: &str) -> bool {
+        self.options.iter().any(|own| own == option)
+    }
+
+    /// Is it of version 2?
+    #[must_use]
+    pub fn is_unified(&self) -> bool {
+        self.kind == "cgroup2"
     }
 }
 
-fn mounts(capture: &Capture) -> impl Iterator<Item = Mount<'_>> {
-    let table = capture.text("proc/mounts").unwrap_or_default();
+/// The file systems of cgroups in the text of `/proc/mounts`.
+pub fn mounts(table: &str) -> impl Iterator<Item = Mount> {
     let mounts = table.lines().filter_map(|line| {
         let mut fields = line.split_ascii_whitespace().skip(1);
-        Some(Mount {
-            point: fields.next()?,
-            kind: fields.next()?,
-            options: fields.next()?,
+        let (point, kind, options) = (fields.next()?, fields.next()?, fields.next()?);
+        matches!(kind, "cgroup2" | "cgroup" | "cpuset").then(|| Mount {
+            // proc_pid_mounts(5): blanks, and what begins such a code.
+            point: point.replace("\\040", " ").replace("\\134", "\\"),
+            kind: kind.to_owned(),
+            options: options.split(',').map(str::to_owned).collect(),
         })
     });
-    mounts
-        .filter(|mount| matches!(mount.kind, "cgroup2" | "cgroup" | "cpuset"))
-        .take(MOST_MOUNTS)
+    mounts.take(MOST_MOUNTS)
+}
+
+fn captured_mounts(capture: &Capture) -> impl Iterator<Item = Mount> {
+    mounts(capture.text("proc/mounts").unwrap_or_default())
 }
 
 fn first_readable(

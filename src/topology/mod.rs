@@ -30,10 +30,10 @@ mod xml;
 
 pub use build::{CpuFacts, Facts, KindFacts, NodeFacts};
 pub use capture::{Capture, CaptureError};
-pub use cgroup::wanted_files as wanted_cgroup_files;
+pub use cgroup::{Mount, mounts, wanted_files as wanted_cgroup_files};
 pub use cpuset::{CpuSet, CpuSetError};
 pub use synthetic::SyntheticError;
-pub use tree::{Node, NodeKind};
+pub use tree::{Node, NodeKind, fnv1a};
 pub use units::Files;
 #[cfg(feature = "tool")]
 pub use xml::XmlError;

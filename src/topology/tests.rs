@@ -287,3 +287,14 @@ proptest! {
         let _ = topology.shape_hash();
     }
 }
+
+#[test]
+fn mounts_of_both_versions_are_found() {
+    let table = "proc /proc proc rw 0 0\ncgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n\
+        cgroup2 /sys/fs/cgroup/uni\\040fied cgroup2 rw,relatime 0 0\nodd\n";
+    let found: Vec<Mount> = mounts(table).collect();
+    assert_eq!(found.len(), 2);
+    assert!(found[0].has("cpuset") && !found[0].is_unified());
+    assert_eq!(found[1].point, "/sys/fs/cgroup/uni fied");
+    assert!(found[1].is_unified());
+}

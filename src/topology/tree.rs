@@ -46,10 +46,15 @@ impl Node {
             NodeKind::Unit(Level::Cpu) => 5,
         };
         let bytes = std::iter::once(tag).chain(below.into_iter().flat_map(u64::to_le_bytes));
-        bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        })
+        fnv1a(bytes)
     }
+}
+
+/// The hash of Fowler, Noll and Vo (FNV-1a, 64 bits): the same on every machine
+/// and in every version of pinwise.
+pub fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {
+    let mixed = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, mixed)
 }
 
 impl<K> Node<K> {

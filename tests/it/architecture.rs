@@ -46,7 +46,7 @@ const ARROWS: [(&str, &[&str]); 18] = [
             "threads",
         ],
     ),
-    ("store", &["record"]),
+    ("store", &["topology", "record"]),
     ("fleet", &["topology", "workload", "record", "store"]),
     (
         "study",

@@ -11,7 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::{hypervisor, sys};
-use crate::topology::{Capture, wanted_cgroup_files};
+use crate::topology::{self, Capture, Mount, wanted_cgroup_files};
 
 /// How many folders may stand around a captured system.
 const DEEPEST_ROOT: usize = 4;
@@ -260,6 +260,12 @@ pub(super) fn read_file(path: &Path) -> Option<Vec<u8>> {
     let mut content = Vec::new();
     file.take(LONGEST).read_to_end(&mut content).ok()?;
     Some(content)
+}
+
+/// The file systems of cgroups that are mounted.
+pub(super) fn mounts() -> Vec<Mount> {
+    let table = read_file(Path::new("/proc/mounts")).unwrap_or_default();
+    topology::mounts(&String::from_utf8_lossy(&table)).collect()
 }
 
 /// Names in a folder; none where it cannot be listed.

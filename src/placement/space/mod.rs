@@ -26,7 +26,7 @@ use rand::Rng;
 pub(in crate::placement) use names::Lacking;
 
 use super::Placement;
-use crate::topology::{CpuSet, Level, Topology};
+use crate::topology::{CpuSet, Level, Topology, fnv1a};
 use classes::{Classes, Unit};
 #[cfg(feature = "tool")]
 use count::{Counts, Ranks};
@@ -291,7 +291,7 @@ impl Space {
         let mut text = self.classes.text().to_owned();
         text.push_str(&format!("|{}", occupancy.threads));
         spell(occupancy, &mut text);
-        format!("{:016x}", mixed(fnv1a(text.as_bytes())))
+        format!("{:016x}", mixed(fnv1a(text.bytes())))
     }
 
     /// A name that realises to it on this machine, and to these very CPUs of
@@ -377,12 +377,6 @@ fn spell(occupancy: &Occupancy, text: &mut String) {
         spell(&part.below, text);
         text.push(')');
     }
-}
-
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 /// The finaliser of Steele, Lea and Flood's `SplitMix` (OOPSLA 2014): short

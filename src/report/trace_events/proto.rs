@@ -1,6 +1,8 @@
 //! The few pieces of Protocol Buffers' encoding that a trace needs
 //! (<https://protobuf.dev/programming-guides/encoding/>).
 
+use crate::trace::put_varints;
+
 /// A message that is being written.
 #[derive(Debug, Default)]
 pub(super) struct Message {
@@ -48,11 +50,7 @@ impl Message {
         self.varint(u64::from(field << 3 | wire));
     }
 
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.bytes.push(value.to_le_bytes()[0] | 0x80);
-            value >>= 7;
-        }
-        self.bytes.push(value.to_le_bytes()[0]);
+    fn varint(&mut self, value: u64) {
+        put_varints(&mut self.bytes, [value]);
     }
 }

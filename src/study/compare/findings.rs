@@ -10,7 +10,7 @@ use super::engine::Results;
 use super::plan::Plan;
 use super::steadiness;
 use crate::record::{Arm, Comparison, Finding, RunRecord, Severity, Stopped};
-use crate::stats::describe::quantile;
+use crate::stats::describe::{median, quantile};
 use crate::stats::diagnose;
 use crate::topology::CpuSet;
 
@@ -260,7 +260,7 @@ pub(in crate::study) fn foreign_cpus(record: &Comparison) -> Option<f64> {
     let shares: Vec<f64> = all_runs(record)
         .filter_map(|run| Some(run.foreign_cpu_s? / run.wall_s))
         .collect();
-    (!shares.is_empty()).then(|| quantile(&shares, 0.5))
+    median(&shares)
 }
 
 fn foreign_load(record: &Comparison) -> Option<Finding> {

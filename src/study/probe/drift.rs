@@ -14,7 +14,7 @@ use super::pairs::Pairs;
 use super::session::Session;
 use crate::machine::{MachineError, Port, Probe};
 use crate::record::{DriftPair, DriftRecord, DriftState};
-use crate::stats::describe::quantile;
+use crate::stats::describe::{median, quantile};
 use crate::stats::verdict::duration;
 use crate::topology::wiring::{Relation, relation};
 
@@ -152,7 +152,7 @@ fn describe(a: usize, b: usize, seen: &[Repetition]) -> DriftPair {
                 .map(|v| v.1)
                 .collect();
             let latency_ns = quantile(&latency, 0.5);
-            let ratio = (!contention.is_empty()).then(|| quantile(&contention, 0.5));
+            let ratio = median(&contention);
             DriftState {
                 kind: kind(relation(latency_ns, ratio)).to_owned(),
                 latency_ns,
@@ -236,7 +236,7 @@ fn conclude(watched_s: f64, pairs: Vec<DriftPair>) -> DriftRecord {
         watched_s,
         pairs,
         changes,
-        median_dwell_s: (!dwells.is_empty()).then(|| quantile(&dwells, 0.5)),
+        median_dwell_s: median(&dwells),
         longest_dwell_s,
         valid_s,
         sentence,

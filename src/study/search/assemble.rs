@@ -10,7 +10,7 @@ use crate::record::{
     Estimate, FeatureRecord, PredictedArm, SEARCH_SCHEMA, SearchAnswer, SearchArm,
     SearchModelRecord, SearchPlanRecord, SearchRecord, SearchVerdict, Stopped,
 };
-use crate::stats::describe::{median_interval, quantile};
+use crate::stats::describe::{median, median_interval, quantile};
 use crate::stats::surrogate::{Belief, interval};
 use crate::study::compare::{host_record, metric_record, workload_record};
 use crate::workload::SuccessRule;
@@ -208,7 +208,7 @@ fn model(engine: &Engine<'_>, belief: &Belief) -> SearchModelRecord {
         explained_sd: explained,
         unexplained_sd: own,
         inflation: engine.widening(),
-        foretold_error: (errors.len() >= 3).then(|| truth::median(errors)).flatten(),
+        foretold_error: (errors.len() >= 3).then(|| median(&errors)).flatten(),
         judgement: judgement(explained, own).to_owned(),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::engine::Engine;
 use crate::record::{PredictedArm, TruthRecord};
+use crate::stats::describe::median;
 use crate::study::compare::Trial;
 use crate::workload::Metric;
 
@@ -67,12 +68,7 @@ pub(super) fn record(
         best: names[best].clone(),
         cost,
         default_ratio: costs[0]? / cost,
-        prediction_error: median(errors.collect()),
+        prediction_error: median(&errors.collect::<Vec<_>>()),
         coverage: inside as f64 / others().count().max(1) as f64,
     })
-}
-
-/// Middle of some figures; `None` of none.
-pub(super) fn median(values: Vec<f64>) -> Option<f64> {
-    (!values.is_empty()).then(|| crate::stats::describe::quantile(&values, 0.5))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::machine::{Machine, MachineError, Probe};
 use crate::record::{AdviceRecord, ProcessorRecord, SPIN_ADVICE_SCHEMA, SpinAdviceRecord};
 use crate::spin::advice::{Costs, advise};
-use crate::stats::describe::quantile;
+use crate::study::spin::probed;
 
 /// Switches and wake-ups scatter; so many batches settle a median.
 const BATCHES: usize = 100;
@@ -42,12 +42,12 @@ pub fn run(
     drop(cpus);
     let Some(cpu) = first else { return Ok(None) };
     let sleeper = second.unwrap_or(cpu);
-    let switch = median(machine, Probe::ContextSwitch { cpu }, plan.time)?;
+    let switch = probed(machine, Probe::ContextSwitch { cpu }, BATCHES, plan.time)?;
     let waking = Probe::FutexWake {
         waker: cpu,
         sleeper,
     };
-    let wake = median(machine, waking, plan.time)?;
+    let wake = probed(machine, waking, BATCHES, plan.time)?;
     let mut notes = Vec::new();
     if wake.is_none() {
         notes.push("A wake-up could not be measured: a switch stands for it.".to_owned());
@@ -81,15 +81,4 @@ pub fn run(
         advice: advise(&costs).iter().map(AdviceRecord::new).collect(),
         notes,
     }))
-}
-
-fn median(
-    machine: &mut dyn Machine,
-    probe: Probe,
-    time: Duration,
-) -> Result<Option<f64>, MachineError> {
-    let answers = machine.probe(&[probe], BATCHES, time)?;
-    let values = answers.into_iter().next().map(|batches| batches.values);
-    let values = values.filter(|values| !values.is_empty());
-    Ok(values.map(|values| quantile(&values, 0.5)))
 }

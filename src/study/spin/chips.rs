@@ -5,7 +5,7 @@
 
 use crate::record::{ChipRecord, CpuPauseRecord};
 use crate::spin::chips::{Chip, identified, rank};
-use crate::stats::describe::quantile;
+use crate::stats::describe::median;
 use crate::topology::{CpuSet, Identity, Topology};
 
 /// Published and measured cycles agree within this share.
@@ -26,7 +26,7 @@ pub(super) fn standing(topology: &Topology, cpus: &[CpuPauseRecord]) -> Vec<Chip
     }
     let records = groups.into_iter().map(|(chip, group)| {
         let cycles: Vec<f64> = group.iter().filter_map(|cpu| cpu.pause_cycles).collect();
-        let measured = (!cycles.is_empty()).then(|| quantile(&cycles, 0.5));
+        let measured = median(&cycles);
         let cpus: CpuSet = group.iter().map(|cpu| cpu.cpu).collect();
         record(chip, &cpus, measured, identity)
     });

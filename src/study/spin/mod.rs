@@ -11,7 +11,7 @@ pub mod scan;
 use std::time::Duration;
 
 use crate::machine::{Machine, MachineError, Probe};
-use crate::stats::describe::quantile;
+use crate::stats::describe::median;
 
 /// The median of a probe; `None` where all batches had to be thrown away or it
 /// cannot be made.
@@ -25,7 +25,5 @@ pub fn probed(
     limit: Duration,
 ) -> Result<Option<f64>, MachineError> {
     let batches = machine.probe(&[probe], batches, limit)?;
-    let values = batches.first().map(|batches| batches.values.as_slice());
-    let values = values.filter(|values| !values.is_empty());
-    Ok(values.map(|values| quantile(values, 0.5)))
+    Ok(batches.first().and_then(|batches| median(&batches.values)))
 }

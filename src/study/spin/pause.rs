@@ -16,7 +16,7 @@ use crate::record::{
 };
 use crate::spin::prediction::{Limits, Prediction, Processor};
 use crate::spin::table::algorithms;
-use crate::stats::describe::{median_interval, quantile};
+use crate::stats::describe::{median, median_interval, quantile};
 use crate::study::probe::modes::two_levels;
 use crate::topology::CpuSet;
 
@@ -151,7 +151,7 @@ impl Figures {
 
     /// The median of the rounds.
     fn value(&self) -> Option<f64> {
-        (!self.medians.is_empty()).then(|| quantile(&self.medians, 0.5))
+        median(&self.medians)
     }
 
     /// Rounds, not batches: those of a round share its level and its clock.

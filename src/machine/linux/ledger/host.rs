@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use super::act::{self, System};
 use super::entry::{Change, Entry};
-use super::{Ledger, LedgerError, groups};
-use crate::machine::linux::capture::{names, read_file};
+use super::{Ledger, LedgerError};
+use crate::machine::linux::capture::{mounts, names, read_file};
 use crate::machine::linux::{pins, sys};
 use crate::topology::CpuSet;
 
@@ -133,10 +133,10 @@ impl Ledger {
 /// 1. The roots, which have all CPUs, are not among them.
 fn cpuset_groups() -> Vec<(PathBuf, bool)> {
     let mut found = Vec::new();
-    for hierarchy in groups::mounted() {
-        let is_v1 = !hierarchy.controllers.is_empty();
-        if !is_v1 || hierarchy.controllers.iter().any(|name| name == "cpuset") {
-            gather(&hierarchy.mount, is_v1, DEEPEST, &mut found);
+    for mount in mounts() {
+        if mount.is_unified() || mount.has("cpuset") {
+            let is_v1 = !mount.is_unified();
+            gather(Path::new(&mount.point), is_v1, DEEPEST, &mut found);
         }
     }
     found

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::machine::linux::capture::{names, read_file};
+use crate::machine::linux::capture::{mounts, names, read_file};
 use crate::topology::{CpuSet, Restriction};
 
 /// Deepest folder that a unit is searched in, and most folders looked at.
@@ -14,46 +14,6 @@ const DEEPEST: usize = 16;
 const MOST_FOLDERS: usize = 100_000;
 /// Longest list of threads that is read, bytes: some hundred thousand.
 const LONGEST_LIST: u64 = 4 * 1024 * 1024;
-
-/// A mounted hierarchy.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mount {
-    pub(super) point: PathBuf,
-    /// Version 2?
-    pub(super) is_unified: bool,
-    /// Controllers, or `name=…`, of version 1.
-    pub(super) options: Vec<String>,
-}
-
-impl Mount {
-    fn has(&self, option: &str) -> bool {
-        self.options.iter().any(|own| own == option)
-    }
-}
-
-/// The mounted hierarchies.
-pub(super) fn mounts() -> Vec<Mount> {
-    let table = read_file(Path::new("/proc/self/mounts")).unwrap_or_default();
-    parse_mounts(&String::from_utf8_lossy(&table))
-}
-
-/// Reads the table of `/proc/self/mounts`.
-fn parse_mounts(table: &str) -> Vec<Mount> {
-    table
-        .lines()
-        .filter_map(|line| {
-            let mut fields = line.split_ascii_whitespace().skip(1);
-            let (point, kind, options) = (fields.next()?, fields.next()?, fields.next()?);
-            let is_unified = kind == "cgroup2";
-            (is_unified || kind == "cgroup").then(|| Mount {
-                // Blanks in a path are written so.
-                point: PathBuf::from(point.replace("\\040", " ")),
-                is_unified,
-                options: options.split(',').map(str::to_owned).collect(),
-            })
-        })
-        .collect()
-}
 
 /// A path below a mount as the folder that it means; `None` where it would
 /// leave the mount.
@@ -71,9 +31,7 @@ fn below(mount: &Path, path: &str) -> Option<PathBuf> {
 pub(super) fn folders(path: &str) -> Vec<PathBuf> {
     let mut mounts = mounts();
     mounts.sort_by_key(|mount| match mount {
-        Mount {
-            is_unified: true, ..
-        } => 0,
+        mount if mount.is_unified() => 0,
         mount if mount.has("cpuset") => 1,
         mount if mount.has("name=systemd") => 2,
         _ => 3,
@@ -82,9 +40,8 @@ pub(super) fn folders(path: &str) -> Vec<PathBuf> {
         .iter()
         .filter_map(|mount| {
             // A path that begins with the mount's own is meant so.
-            let own = mount.point.to_str()?;
-            let path = path.strip_prefix(own).unwrap_or(path);
-            below(&mount.point, path)
+            let path = path.strip_prefix(&mount.point).unwrap_or(path);
+            below(Path::new(&mount.point), path)
         })
         .filter(|folder| folder.is_dir())
         .collect();
@@ -98,22 +55,15 @@ pub(super) fn folders(path: &str) -> Vec<PathBuf> {
 /// name, in systemd's hierarchy and in the others.
 pub(super) fn path_of_unit(unit: &str) -> Option<String> {
     let mut mounts = mounts();
-    mounts.retain(|mount| mount.is_unified || mount.has("name=systemd") || mount.has("cpuset"));
+    mounts.retain(|mount| mount.is_unified() || mount.has("name=systemd") || mount.has("cpuset"));
     let wanted: Vec<String> = match unit.contains('.') {
         true => vec![unit.to_owned()],
         false => vec![format!("{unit}.service")],
     };
     let mut found: Vec<(bool, String)> = Vec::new();
     for mount in &mounts {
-        let mut looked = 0;
-        search(
-            &mount.point,
-            &mount.point,
-            &wanted,
-            0,
-            &mut looked,
-            &mut found,
-        );
+        let point = Path::new(&mount.point);
+        search(point, point, &wanted, 0, &mut 0, &mut found);
     }
     // Where several have the name, one with threads.
     let best = found.iter().find(|(has_threads, _)| *has_threads);
@@ -197,15 +147,16 @@ pub(super) fn cpusets(process: i32) -> Vec<Restriction> {
     let own = String::from_utf8_lossy(&own);
     let mut found = Vec::new();
     for mount in mounts() {
-        let controller = if mount.is_unified { "" } else { "cpuset" };
-        if !mount.is_unified && !mount.has("cpuset") {
+        let controller = if mount.is_unified() { "" } else { "cpuset" };
+        if !mount.is_unified() && !mount.has("cpuset") {
             continue;
         }
         let Some(path) = path_in(&own, controller) else {
             continue;
         };
         // Of a container's own tree, paths may begin at its root.
-        let folders = [below(&mount.point, path), Some(mount.point.clone())];
+        let point = Path::new(&mount.point);
+        let folders = [below(point, path), Some(point.to_owned())];
         let names = [
             "cpuset.cpus.effective",
             "cpuset.effective_cpus",
@@ -245,16 +196,6 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn mounts_of_both_versions_are_found() {
-        let table = "proc /proc proc rw 0 0\ncgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n\
-            cgroup2 /sys/fs/cgroup/uni\\040fied cgroup2 rw,relatime 0 0\ntmpfs /sys/fs/cgroup tmpfs rw 0 0\n";
-        let mounts = parse_mounts(table);
-        assert_eq!(mounts.len(), 2);
-        assert!(mounts[0].has("cpuset") && !mounts[0].is_unified);
-        assert_eq!(mounts[1].point, Path::new("/sys/fs/cgroup/uni fied"));
-    }
-
-    #[test]
     fn paths_stay_below_their_mount() {
         let mount = Path::new("/sys/fs/cgroup");
         for (path, expected) in [
@@ -287,10 +228,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_table_is_read(text in "(\\PC{0,30}\n|c /[a-z. ]{0,9} cgroup2? [a-z,=]{0,9}\n){0,4}", path in "[a-z./]{0,20}") {
-            for mount in parse_mounts(&text) {
-                let _ = mount.has("cpuset");
-            }
+        fn any_table_is_read(text in "(\\PC{0,30}\n|[0-9]:[a-z,=]{0,9}:/[a-z. ]{0,9}\n){0,4}", path in "[a-z./]{0,20}") {
             let _ = path_in(&text, "cpuset");
             if let Some(folder) = below(Path::new("/m"), &path) {
                 prop_assert!(folder.starts_with("/m"));

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::process::{command_line, is_ours, process_of, stat, threads_of};
 use super::{LiveError, cgroup};
 use crate::machine::linux::LinuxMachine;
+use crate::machine::linux::capture::mounts;
 use crate::machine::linux::tree::children_of_threads;
 use crate::machine::{End, Machine, MachineError, Output, Request};
 use crate::workload::{Command, Workload};
@@ -127,10 +128,7 @@ impl Target {
             let is_unit = path.ends_with(".service") && !path.contains('/');
             return Err(LiveError::NoCgroup {
                 path: path.to_owned(),
-                mounts: cgroup::mounts()
-                    .iter()
-                    .map(|mount| mount.point.display().to_string())
-                    .collect(),
+                mounts: mounts().into_iter().map(|mount| mount.point).collect(),
                 hint: is_unit.then(|| format!("for a unit write --unit {path}")),
             });
         }

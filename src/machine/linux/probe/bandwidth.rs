@@ -14,6 +14,7 @@ use super::memory::{Mapping, check_size};
 use crate::kernels::loops::clock::system_ns;
 use crate::kernels::loops::stream::{Arrays, BLOCK, Pattern, Variant, counted, variants};
 use crate::machine::Batches;
+use crate::stats::describe::median;
 
 /// What a batch should take, ns.
 const BATCH_NS: f64 = 1_000_000.0;
@@ -215,12 +216,6 @@ impl Bandwidth {
             passes: (wanted / slice).max(1),
         })
     }
-}
-
-fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied()
 }
 
 /// A thread in its arrays.

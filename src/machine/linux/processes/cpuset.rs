@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::capture::read_file;
-use crate::topology::CpuSet;
+use super::super::capture::{mounts, read_file};
+use crate::topology::{CpuSet, Mount};
 
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 
@@ -16,28 +16,23 @@ pub(super) struct Cpusets {
 
 impl Cpusets {
     pub(super) fn find() -> Self {
-        let mounts = read_file(Path::new("/proc/mounts")).unwrap_or_default();
-        Self::among(&String::from_utf8_lossy(&mounts))
+        Self::among(mounts().into_iter())
     }
 
     /// The controller belongs to one hierarchy: version 1's where it is mounted
     /// there, else version 2's.
-    fn among(mounts: &str) -> Self {
+    fn among(mounts: impl Iterator<Item = Mount>) -> Self {
         let mut found = Self::default();
-        for line in mounts.lines() {
-            let fields: Vec<&str> = line.split(' ').collect();
-            let &[_, point, kind, options, ..] = &fields[..] else {
-                continue;
-            };
-            let has = |name: &str| options.split(',').any(|option| option == name);
-            let files: &[&str] = match kind {
-                "cgroup" if has("cpuset") && has("noprefix") => &["effective_cpus", "cpus"],
-                "cgroup" if has("cpuset") => &["cpuset.effective_cpus", "cpuset.cpus"],
+        for mount in mounts {
+            let has_cpusets = mount.has("cpuset");
+            let files: &[&str] = match mount.kind.as_str() {
+                "cgroup" if has_cpusets && mount.has("noprefix") => &["effective_cpus", "cpus"],
+                "cgroup" if has_cpusets => &["cpuset.effective_cpus", "cpuset.cpus"],
                 "cgroup2" if found.mount.is_none() => &["cpuset.cpus.effective"],
                 _ => continue,
             };
             found = Self {
-                mount: Some(PathBuf::from(point)),
+                mount: Some(mount.point.into()),
                 files,
             };
         }
@@ -80,6 +75,7 @@ fn list(path: &Path) -> Option<CpuSet> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology;
 
     #[test]
     fn the_nearest_cpuset_decides() {
@@ -88,7 +84,7 @@ mod tests {
         std::fs::create_dir_all(&inner).unwrap();
         std::fs::write(root.path().join("a/cpuset.cpus.effective"), "2-5\n").unwrap();
         let mounts = format!("cgroup2 {} cgroup2 rw,nosuid 0 0\n", root.path().display());
-        let cpusets = Cpusets::among(&mounts);
+        let cpusets = Cpusets::among(topology::mounts(&mounts));
         let found = |path: &str| cpusets.allowed(path).map(|set| set.to_string());
         assert_eq!(found("/a/b").as_deref(), Some("2-5"));
         assert_eq!(found("/a").as_deref(), Some("2-5"));
@@ -103,7 +99,7 @@ mod tests {
     #[test]
     fn version_1_has_the_controller_where_it_is_mounted() {
         let check = |mounts: &str, mount: Option<&str>, file: Option<&str>| {
-            let cpusets = Cpusets::among(mounts);
+            let cpusets = Cpusets::among(topology::mounts(mounts));
             assert_eq!(cpusets.mount.as_deref(), mount.map(Path::new), "{mounts}");
             assert_eq!(cpusets.files.first().copied(), file, "{mounts}");
         };

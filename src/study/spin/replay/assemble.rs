@@ -7,7 +7,7 @@ use crate::record::{
     ReplayCell, ReplayMeasured, ReplayPrediction, ReplayedAlgorithm, SpinReplayRecord,
 };
 use crate::spin::lateness::{Costs, Ending, Seen, UNSTABLE_SHARE};
-use crate::stats::describe::{mean, quantile};
+use crate::stats::describe::{mean, median, quantile};
 use crate::topology::Topology;
 
 /// Items that times are told for, as in the third field report.
@@ -30,7 +30,7 @@ pub(super) fn hand_overs(
     }
     let all = cells.iter().flatten();
     let achieved: Vec<f64> = all.clone().filter_map(Cell::achieved_ns).collect();
-    record.hint.achieved_ns = (!achieved.is_empty()).then(|| quantile(&achieved, 0.5));
+    record.hint.achieved_ns = median(&achieved);
     record.hint.made = all.clone().find_map(|cell| cell.made).map(str::to_owned);
     record.conclusions = conclusions(record);
 }
@@ -56,7 +56,7 @@ pub(super) fn algorithm(arm: &Arm, cells: Vec<ReplayCell>) -> ReplayedAlgorithm 
         ends: ends.to_owned(),
         cells,
         contention: Vec::new(),
-        median_error_percent: (!sizes.is_empty()).then(|| quantile(&sizes, 0.5)),
+        median_error_percent: median(&sizes),
         stable_cells: sizes.len() as u64,
     }
 }

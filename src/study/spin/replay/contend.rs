@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::{Arm, OnCell, Plan, assemble};
 use crate::machine::{ContendOrder, Contended, Machine};
 use crate::record::{ContentionCell, SpinReplayRecord};
-use crate::stats::describe::quantile;
+use crate::stats::describe::{median, quantile};
 use crate::topology::Topology;
 
 /// How long a cell contends.
@@ -57,7 +57,7 @@ pub(super) fn run(
         .flatten()
         .map(|c| c.hint.achieved_ns)
         .collect();
-    record.hint.achieved_ns = (!achieved.is_empty()).then(|| quantile(&achieved, 0.5));
+    record.hint.achieved_ns = median(&achieved);
     let made = found.iter().flatten().flatten().next();
     record.hint.made = made.map(|contended| contended.hint.made.name().to_owned());
     for (arm, found) in arms.iter().zip(&found) {

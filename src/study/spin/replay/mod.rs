@@ -15,7 +15,7 @@ use crate::machine::{HandOver, HandOverOrder, HandedOver, HintMade, Machine, Pro
 use crate::record::{ReplayHint, SPIN_REPLAY_SCHEMA, SpinReplayRecord};
 use crate::spin::algorithm::{Algorithm, Case, Setting, Wait};
 use crate::spin::lateness::{Costs, Ending};
-use crate::stats::describe::quantile;
+use crate::stats::describe::{median, quantile};
 use crate::study::compare::host_record;
 use crate::topology::Topology;
 
@@ -267,7 +267,7 @@ fn wake_ns(
     };
     let made = machine.hand_over(&order)?;
     let late: Vec<f64> = made.items.iter().map(|item| item.late_ns).collect();
-    Ok((!late.is_empty()).then(|| quantile(&late, 0.5)))
+    Ok(median(&late))
 }
 
 /// Executes all cells: by algorithm, then by delay.
@@ -330,7 +330,7 @@ impl Cell {
     }
 
     fn achieved_ns(&self) -> Option<f64> {
-        (!self.achieved_ns.is_empty()).then(|| quantile(&self.achieved_ns, 0.5))
+        median(&self.achieved_ns)
     }
 
     /// What a hint was to take here: as wanted, or the processor's own as it was

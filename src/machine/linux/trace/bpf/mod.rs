@@ -39,12 +39,9 @@ pub(super) fn open() -> Opened {
 
 #[cfg(test)]
 mod tests {
-    /// FNV-1a, 64 bits, as `cargo xtask bpf` computes it.
+    /// As `cargo xtask bpf` computes it.
     fn fnv(bytes: &[u8]) -> String {
-        let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        format!("{hash:016x}")
+        format!("{:016x}", crate::topology::fnv1a(bytes.iter().copied()))
     }
 
     #[test]
