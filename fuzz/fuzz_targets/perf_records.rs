@@ -5,7 +5,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pinwise::machine::linux::{PerfRecord, PerfRecords, RecordLayout, TracepointFormat};
+use pinwise::trace::TracepointFormat;
+use pinwise::trace::perf::{Layout, Record, Records, sampled};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&kind, rest)) = bytes.split_first() else {
@@ -17,14 +18,15 @@ fuzz_target!(|bytes: &[u8]| {
         }
         return;
     }
-    let layout = RecordLayout {
-        has_thread: kind == b't',
-    };
-    let mut records = PerfRecords::new(rest, layout);
+    let layout = Layout::of(match kind {
+        b't' => sampled::TIME | sampled::RAW | sampled::TID,
+        _ => sampled::TIME | sampled::RAW,
+    });
+    let mut records = Records::new(rest, layout);
     let mut read = 0;
-    while let Some((_, record)) = records.next() {
+    while let Some((_, (_, record))) = records.next() {
         read += 1;
-        if record == PerfRecord::Damaged {
+        if record == Record::Damaged {
             assert!(
                 records.next().is_none(),
                 "nothing follows what is no record"

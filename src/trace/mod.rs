@@ -14,12 +14,14 @@
 //! the time in which it was lost.
 
 mod analysis;
+mod bytes;
 mod event;
 mod ground;
 pub mod import;
 pub mod live;
 mod merge;
 mod migrations;
+pub mod perf;
 mod summary;
 mod tier;
 mod tracepoint;
@@ -37,7 +39,7 @@ pub use summary::{
     Waits, Why,
 };
 pub use tier::{Availability, Refusal, Scope, Tier};
-pub use tracepoint::{Declared, States};
+pub use tracepoint::{Field, Format as TracepointFormat, FormatError, States};
 pub use varint::{put_varints, take_varint};
 
 #[cfg(test)]

@@ -2,51 +2,217 @@
 //! `perf record` copies into `perf.data`) say, line by line.
 //!
 //! Offsets differ between kernels, and between builds of the same one: none is
-//! ever taken from memory. What to do about a line that is missing or odd is
-//! left to who reads.
+//! ever taken from memory. `pid` of `sched_migrate_task` moved from byte 24 to
+//! byte 12 when `comm` became a `__data_loc` (Linux 6.18).
 
 use super::Left;
+use super::bytes::{ByteOrder, Bytes};
 
-/// A field as it is declared: `TYPE NAME[N]; offset:O; size:S; signed:B;`. What
-/// is not told, or is no number, is `None`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Declared<'a> {
-    /// The first word of its type.
-    pub kind: &'a str,
-    /// Its name.
-    pub name: &'a str,
-    /// Where it stands in the raw data, bytes.
-    pub offset: Option<u16>,
-    /// Its size, bytes.
-    pub size: Option<u16>,
-    /// Has it a sign? Kernels before 2.6.32 do not say.
-    pub is_signed: Option<bool>,
+/// Longest description that is looked at.
+const LONGEST: usize = 64 * 1024;
+/// More fields than any tracepoint has.
+const MOST_FIELDS: usize = 128;
+
+/// A tracepoint's description.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Format {
+    /// Without its system: `sched_switch`.
+    pub name: String,
+    /// The number by which the kernel names it, `perf_event_attr.config`.
+    pub id: u64,
+    fields: Vec<Declared>,
+    /// The states that threads are left in, where it explains them.
+    pub states: Option<States>,
 }
 
-impl<'a> Declared<'a> {
+/// A description that cannot be used; its text is a clause that says why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FormatError {
+    /// No name.
+    #[error("has no name")]
+    NoName,
+    /// No number.
+    #[error("has no ID that is a number")]
+    NoId,
+    /// A field is not there.
+    #[error("has no field '{name}' (it has {own})")]
+    Missing {
+        /// Which.
+        name: String,
+        /// Those that are there.
+        own: String,
+    },
+    /// A field is there, but it does not say where.
+    #[error("has field '{0}' without offset: or size:")]
+    Nowhere(String),
+    /// A field is there, but is no number.
+    #[error("has field '{name}' of {size} bytes, which is no number")]
+    NoNumber {
+        /// Which.
+        name: String,
+        /// How large.
+        size: usize,
+    },
+    /// The letters of a thread's state are not explained.
+    #[error("does not explain the states of 'prev_state'")]
+    NoStates,
+}
+
+/// A field and its place in a record's raw data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    offset: usize,
+    size: usize,
+    is_signed: bool,
+    place: Place,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Here,
+    /// A number tells offset (lower half) and length (upper half).
+    DataLoc,
+    /// The same, counted from the end of that number.
+    RelDataLoc,
+}
+
+/// A field as it is declared: `TYPE NAME[N]; offset:O; size:S; signed:B;`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Declared {
+    name: String,
+    /// `None`: it does not say where it is, in numbers.
+    field: Option<Field>,
+}
+
+impl Format {
+    /// Reads the text of a `format` file.
+    ///
+    /// # Errors
+    /// [`FormatError::NoName`] and [`FormatError::NoId`]; whether fields are
+    /// there is asked later.
+    pub fn parse(text: &str) -> Result<Self, FormatError> {
+        let text = text.get(..LONGEST).unwrap_or(text);
+        let lines = || text.lines().map(str::trim);
+        let value = |key: &str| {
+            lines()
+                .find_map(|line| line.strip_prefix(key))
+                .map(str::trim)
+        };
+        let fields = lines().filter_map(|line| line.strip_prefix("field:"));
+        let id = value("ID:").and_then(|id| id.parse().ok());
+        Ok(Self {
+            name: value("name:").ok_or(FormatError::NoName)?.to_owned(),
+            id: id.ok_or(FormatError::NoId)?,
+            fields: fields.take(MOST_FIELDS).map(Declared::parse).collect(),
+            states: value("print fmt:").and_then(States::parse),
+        })
+    }
+
+    /// A field that must be there.
+    ///
+    /// # Errors
+    /// [`FormatError`], which names it.
+    pub fn field(&self, name: &str) -> Result<Field, FormatError> {
+        let Some(found) = self.fields.iter().find(|field| field.name == name) else {
+            let own = self.fields.iter().map(|field| field.name.as_str());
+            let own: Vec<&str> = own.filter(|name| !name.starts_with("common_")).collect();
+            return Err(FormatError::Missing {
+                name: name.to_owned(),
+                own: own.join(", ").chars().take(200).collect(),
+            });
+        };
+        let field = found.field;
+        field.ok_or_else(|| FormatError::Nowhere(name.to_owned()))
+    }
+
+    /// A number that must be there, of a size that numbers have.
+    ///
+    /// # Errors
+    /// [`FormatError`], which names it.
+    pub fn number(&self, name: &str) -> Result<Field, FormatError> {
+        let field = self.field(name)?;
+        if matches!(field.size, 1 | 2 | 4 | 8) && field.place == Place::Here {
+            return Ok(field);
+        }
+        Err(FormatError::NoNumber {
+            name: name.to_owned(),
+            size: field.size,
+        })
+    }
+}
+
+impl Declared {
     /// Reads what follows `field:` in a line.
-    #[must_use]
-    pub fn parse(line: &'a str) -> Self {
+    fn parse(line: &str) -> Self {
         let mut parts = line.split(';').map(str::trim);
         let declared = parts.next().unwrap_or("");
         let name = declared.rsplit([' ', '\t', '*']).next().unwrap_or("");
-        let mut field = Self {
-            kind: declared.split(' ').next().unwrap_or(""),
-            name: name.split('[').next().unwrap_or(""),
-            offset: None,
-            size: None,
-            is_signed: None,
+        let place = match declared.split(' ').next() {
+            Some("__data_loc") => Place::DataLoc,
+            Some("__rel_loc") => Place::RelDataLoc,
+            _ => Place::Here,
         };
+        let (mut offset, mut size) = (None, None);
+        // Kernels before 2.6.32 do not say: numbers of threads have one.
+        let mut is_signed = true;
         for (key, value) in parts.filter_map(|part| part.split_once(':')) {
             let value = value.trim();
             match key.trim() {
-                "offset" => field.offset = value.parse().ok(),
-                "size" => field.size = value.parse().ok(),
-                "signed" => field.is_signed = Some(value != "0"),
+                "offset" => offset = value.parse::<u16>().ok(),
+                "size" => size = value.parse::<u16>().ok(),
+                "signed" => is_signed = value != "0",
                 _ => {}
             }
         }
-        field
+        let place = offset.zip(size).map(|(offset, size)| Field {
+            offset: offset.into(),
+            size: size.into(),
+            is_signed,
+            place,
+        });
+        Self {
+            name: name.split('[').next().unwrap_or("").to_owned(),
+            field: place,
+        }
+    }
+}
+
+impl Field {
+    /// The number in a record's raw data; `None` where that is too short.
+    #[inline]
+    #[must_use]
+    pub fn number(self, raw: &[u8], order: impl ByteOrder) -> Option<i64> {
+        let number = Bytes::new(raw.get(self.offset..)?, order).number(self.size)?;
+        let number = number.cast_signed();
+        let unused = 64 - 8 * self.size;
+        Some(match self.is_signed {
+            true => (number << unused) >> unused,
+            false => number,
+        })
+    }
+
+    /// The same where a thread or a CPU is meant: 4 bytes with a sign.
+    #[inline]
+    #[must_use]
+    pub fn small(self, raw: &[u8], order: impl ByteOrder) -> Option<i32> {
+        let number = self.number(raw, order)?;
+        let unsigned = || u32::try_from(number).map(u32::cast_signed);
+        i32::try_from(number).or_else(|_| unsigned()).ok()
+    }
+
+    /// The bytes of a text in a record's raw data.
+    #[must_use]
+    pub fn text(self, raw: &[u8], order: impl ByteOrder) -> Option<&[u8]> {
+        let here = raw.get(self.offset..)?;
+        if self.place == Place::Here {
+            return here.get(..self.size);
+        }
+        let place = usize::try_from(Bytes::new(here, order).u32()?).ok()?;
+        let (mut offset, length) = (place & 0xffff, place >> 16);
+        if self.place == Place::RelDataLoc {
+            offset += self.offset + self.size;
+        }
+        raw.get(offset..offset + length)
     }
 }
 
@@ -67,9 +233,9 @@ impl States {
         gone: 0x30,
     };
 
-    /// From the table in a state's print format: pairs `{ 0x01, "S" }`.
-    #[must_use]
-    pub fn parse(print: &str) -> Self {
+    /// From the table in a state's print format: pairs `{ 0x01, "S" }`; `None`:
+    /// it explains none.
+    fn parse(print: &str) -> Option<Self> {
         let mut states = Self {
             resting: 0,
             gone: 0,
@@ -85,7 +251,7 @@ impl States {
                 states.gone |= bit;
             }
         }
-        states
+        (states.resting != 0 && states.gone != 0).then_some(states)
     }
 
     /// How a thread left. A state without a bit that rests is "running", or the
@@ -114,42 +280,5 @@ fn pair(piece: &str) -> Option<(u64, &str)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(line: &str, name: &str, offset: Option<u16>, size: Option<u16>) {
-        let field = Declared::parse(line);
-        assert_eq!((field.name, field.offset, field.size), (name, offset, size));
-    }
-
-    #[test]
-    fn fields_are_read_as_far_as_they_go() {
-        let long = "char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;";
-        check(long, "prev_comm", Some(8), Some(16));
-        check(
-            "const char *name; size:8; offset:2;",
-            "name",
-            Some(2),
-            Some(8),
-        );
-        check("int x; offset:-1; size:4;", "x", None, Some(4));
-        check("", "", None, None);
-        let moved = Declared::parse("__data_loc char[] comm; offset:8; size:4; signed:0;");
-        assert_eq!((moved.kind, moved.is_signed), ("__data_loc", Some(false)));
-    }
-
-    #[test]
-    fn states_without_a_pair_are_none() {
-        let none = States {
-            resting: 0,
-            gone: 0,
-        };
-        assert_eq!(
-            States::parse("\"%s\", { x, \"S\" }, { 1, S }, { 2, \"D\""),
-            none
-        );
-        let some = States::parse("{ 0x1, \"S\" }, { 16, \"X\" }, { 0x40, \"R\" }");
-        assert_eq!((some.resting, some.gone), (0x11, 0x10));
-    }
-}
+#[path = "tracepoint_tests.rs"]
+mod tests;

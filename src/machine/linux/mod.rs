@@ -62,7 +62,6 @@ pub use sample::{
 };
 pub use scratch::{Scratch, find_program};
 pub use start::execute;
-pub use trace::{FormatError, PerfRecord, PerfRecords, RecordLayout, TracepointFormat};
 pub use tree::process_name;
 
 use bind::ptrace::Orphans;

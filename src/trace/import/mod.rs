@@ -6,9 +6,7 @@
 //! so; where it contradicts itself, the byte or the line is named. Offsets of
 //! tracepoints' fields come from the file alone: they differ between kernels.
 
-mod bytes;
 mod error;
-mod format;
 mod ftrace;
 mod perf_data;
 mod prefix;

@@ -7,6 +7,7 @@ use perf_event_open_sys::bindings as perf;
 
 use super::super::sys;
 use crate::trace::Tid;
+use crate::trace::perf::sampled;
 
 /// What an event records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,11 +19,16 @@ pub(super) enum Recorded {
     /// A tracepoint of this number, and with it the lives of threads.
     Tracepoint {
         /// As tracefs tells it.
-        id: u16,
+        id: u64,
         /// Beginnings, ends and names of threads, too.
         with_lives: bool,
     },
 }
+
+/// What events of switches write into their records.
+pub(super) const SWITCH_FIELDS: u64 = sampled::TID | sampled::TIME;
+/// What tracepoints write into their records.
+pub(super) const POINT_FIELDS: u64 = sampled::TIME | sampled::RAW;
 
 /// An event to be opened on one CPU.
 #[derive(Debug, Clone, Copy)]
@@ -57,13 +63,12 @@ fn attributes(wish: &Wish) -> perf::perf_event_attr {
     attributes.set_watermark(1);
     attributes.__bindgen_anon_2.wakeup_watermark =
         u32::try_from(wish.watermark_bytes).unwrap_or(u32::MAX);
-    let mut sample = perf::PERF_SAMPLE_TIME;
     let has_lives = match wish.recorded {
         Recorded::Tracepoint { id, with_lives } => {
             attributes.type_ = perf::PERF_TYPE_TRACEPOINT;
-            attributes.config = id.into();
+            attributes.config = id;
             attributes.__bindgen_anon_1.sample_period = 1;
-            sample |= perf::PERF_SAMPLE_RAW;
+            attributes.sample_type = POINT_FIELDS;
             with_lives
         }
         Recorded::Switches | Recorded::Nothing => {
@@ -71,7 +76,7 @@ fn attributes(wish: &Wish) -> perf::perf_event_attr {
             attributes.config = perf::PERF_COUNT_SW_DUMMY.into();
             // Switch records need no right to see into the kernel.
             attributes.set_exclude_kernel(1);
-            sample |= perf::PERF_SAMPLE_TID;
+            attributes.sample_type = SWITCH_FIELDS;
             let has_switches = wish.recorded == Recorded::Switches;
             attributes.set_context_switch(has_switches.into());
             has_switches
@@ -80,7 +85,6 @@ fn attributes(wish: &Wish) -> perf::perf_event_attr {
     attributes.set_task(has_lives.into());
     attributes.set_comm(has_lives.into());
     attributes.set_comm_exec(has_lives.into());
-    attributes.sample_type = sample.into();
     attributes.set_sample_id_all(1);
     attributes
 }

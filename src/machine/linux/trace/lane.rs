@@ -5,9 +5,8 @@
 //! lane knows who is on its CPU, so that no switch is told twice. It refuses
 //! to repair what is missing: a half without its other half is told as it is.
 
-use super::format::{Field, FormatError, TracepointFormat};
-use super::records::PerfRecord;
-use crate::trace::{Event, IDLE, Left, States, Tid, What};
+use crate::trace::perf::{Native, Record};
+use crate::trace::{Event, Field, FormatError, IDLE, Left, States, Tid, TracepointFormat, What};
 
 /// How switches are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +29,7 @@ pub(super) struct Points {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SwitchPoint {
-    id: u16,
+    id: u64,
     prev: Field,
     state: Field,
     next: Field,
@@ -39,7 +38,7 @@ struct SwitchPoint {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct WakePoint {
-    id: u16,
+    id: u64,
     thread: Field,
     target: Field,
 }
@@ -65,7 +64,7 @@ impl Points {
                 prev: switch.number("prev_pid")?,
                 state: switch.number("prev_state")?,
                 next: switch.number("next_pid")?,
-                states: switch.left_states()?,
+                states: switch.states.ok_or(FormatError::NoStates)?,
             },
             wakeups: [wake(wakeups[0])?, wake(wakeups[1])?],
         })
@@ -73,10 +72,10 @@ impl Points {
 
     /// What a tracepoint tells; `None` where it is none of these or too short.
     fn read(&self, raw: &[u8]) -> Option<What> {
-        let tid = |field: Field| Tid::try_from(field.read(raw)?).ok();
-        let id = u16::try_from(self.kind.read(raw)?).ok()?;
+        let tid = |field: Field| field.small(raw, Native);
+        let id = u64::try_from(self.kind.number(raw, Native)?).ok()?;
         if id == self.switch.id {
-            let state = self.switch.state.read(raw)?.cast_unsigned();
+            let state = self.switch.state.number(raw, Native)?.cast_unsigned();
             return Some(What::Switch {
                 prev: tid(self.switch.prev)?,
                 left: self.switch.states.left(state),
@@ -86,7 +85,7 @@ impl Points {
         let wake = self.wakeups.iter().find(|wake| wake.id == id)?;
         Some(What::Wake {
             thread: tid(wake.thread)?,
-            target: u32::try_from(wake.target.read(raw)?).ok()?,
+            target: u32::try_from(wake.target.small(raw, Native)?).ok()?,
         })
     }
 }
@@ -113,50 +112,51 @@ impl Lane {
     }
 
     /// Appends what a record tells.
-    pub(super) fn take(&mut self, time_ns: u64, record: PerfRecord<'_>, events: &mut Vec<Event>) {
+    pub(super) fn take(
+        &mut self,
+        time_ns: u64,
+        (thread, record): (Tid, Record<'_>),
+        events: &mut Vec<Event>,
+    ) {
         let cpu = self.cpu;
         let mut tell = |what| events.push(Event { time_ns, cpu, what });
         match record {
-            PerfRecord::Switch {
-                thread,
-                is_out,
-                is_preempted,
-            } => self.half(thread, is_out, is_preempted, &mut tell),
-            PerfRecord::SwitchWide {
-                thread,
+            Record::Switch {
                 other,
                 is_out,
                 is_preempted,
-            } => tell_some(self.wide(thread, other, is_out, is_preempted), &mut tell),
-            PerfRecord::Sample { raw } => {
+            } => match other {
+                None => self.half(thread, is_out, is_preempted, &mut tell),
+                Some(other) => {
+                    tell_some(self.wide(thread, other, is_out, is_preempted), &mut tell);
+                }
+            },
+            Record::Sample { raw } => {
                 if let Writing::Points(points) = &self.writing {
                     tell_some(points.read(raw), &mut tell);
                 }
             }
-            PerfRecord::Fork {
-                process,
-                parent,
-                child,
-            } => tell(What::Fork {
-                parent,
-                child,
-                process,
+            Record::Fork(task) => tell(What::Fork {
+                parent: task.parent,
+                child: task.thread,
+                process: task.process,
             }),
-            PerfRecord::Exit { thread } => self.exit(thread, &mut tell),
-            PerfRecord::Comm {
+            Record::Exit(task) => self.exit(task.thread, &mut tell),
+            Record::Comm {
                 thread,
                 is_exec,
                 name,
+                ..
             } => {
                 self.exec(thread, is_exec, &mut tell);
                 let name = String::from_utf8_lossy(name).into();
                 tell(What::Name { thread, name });
             }
-            PerfRecord::Lost { records } => {
+            Record::Lost { records } => {
                 self.forget();
                 tell(What::Lost { records });
             }
-            PerfRecord::Damaged => {
+            Record::Throttle | Record::Damaged => {
                 self.forget();
                 tell(What::Lost { records: 1 });
             }

@@ -1,26 +1,38 @@
 //! Records of a CPU, one after the other, and the events that they are.
 
 use super::*;
+use crate::trace::perf::Task;
 
-const fn own(thread: Tid, is_out: bool, is_preempted: bool) -> PerfRecord<'static> {
-    PerfRecord::Switch {
-        thread,
+/// A record, with the thread that was running.
+type Told = (Tid, Record<'static>);
+
+const fn own(thread: Tid, is_out: bool, is_preempted: bool) -> Told {
+    let record = Record::Switch {
+        other: None,
         is_out,
         is_preempted,
-    }
+    };
+    (thread, record)
 }
 
-const fn wide(thread: Tid, other: Tid, is_out: bool, is_preempted: bool) -> PerfRecord<'static> {
-    PerfRecord::SwitchWide {
-        thread,
-        other,
+const fn wide(thread: Tid, other: Tid, is_out: bool, is_preempted: bool) -> Told {
+    let record = Record::Switch {
+        other: Some(other),
         is_out,
         is_preempted,
-    }
+    };
+    (thread, record)
 }
 
-const fn gone(thread: Tid) -> PerfRecord<'static> {
-    PerfRecord::Exit { thread }
+const fn gone(thread: Tid) -> Told {
+    let task = Task {
+        process: thread,
+        parent_process: 1,
+        thread,
+        parent: 1,
+        time_ns: 0,
+    };
+    (thread, Record::Exit(task))
 }
 
 fn switch(prev: Tid, left: Left, next: Tid) -> What {
@@ -36,7 +48,7 @@ fn come(thread: Tid) -> What {
 }
 
 #[track_caller]
-fn check(writing: Writing, records: &[PerfRecord<'_>], expected: &[What]) {
+fn check(writing: Writing, records: &[(Tid, Record<'_>)], expected: &[What]) {
     let mut lane = Lane::new(3, writing);
     let mut events = Vec::new();
     for (time_ns, &record) in (1..).zip(records) {
@@ -91,11 +103,13 @@ fn an_own_thread_that_ends_leaves_its_cpu() {
 /// The command's first record is the name of its program: it is on the CPU.
 #[test]
 fn who_starts_a_program_is_on_the_cpu() {
-    let comm = PerfRecord::Comm {
+    let comm = Record::Comm {
+        process: 7,
         thread: 7,
         is_exec: true,
         name: b"prog",
     };
+    let comm = (7, comm);
     let name = What::Name {
         thread: 7,
         name: "prog".into(),
@@ -121,7 +135,7 @@ fn both_halves_of_a_cpus_switch_are_one() {
 fn a_second_half_alone_is_told() {
     let records = [
         wide(8, 7, false, false),
-        PerfRecord::Lost { records: 5 },
+        (0, Record::Lost { records: 5 }),
         wide(9, 8, false, false),
     ];
     let expected = [
@@ -164,14 +178,14 @@ fn who_ended_is_told_by_the_cpu() {
 fn points() -> Points {
     let states = "print fmt: { 0x1, \"S\" }, { 0x10, \"X\" }, { 0x20, \"Z\" }";
     let switch = format!(
-        "ID: 5\nfield:u16 common_type;offset:0;size:2;signed:0;\n\
+        "name: sched_switch\nID: 5\nfield:u16 common_type;offset:0;size:2;signed:0;\n\
          field:pid_t prev_pid;offset:2;size:4;signed:1;\n\
          field:long prev_state;offset:6;size:8;signed:1;\n\
          field:pid_t next_pid;offset:14;size:4;signed:1;\n{states}\n"
     );
     let wake = |id: u16| {
         let text = format!(
-            "ID: {id}\nfield:pid_t pid;offset:2;size:4;signed:1;\n\
+            "name: sched_wakeup\nID: {id}\nfield:pid_t pid;offset:2;size:4;signed:1;\n\
              field:int target_cpu;offset:6;size:4;signed:1;\n"
         );
         TracepointFormat::parse(&text).unwrap()
@@ -202,7 +216,7 @@ fn tracepoints_are_told_by_their_states() {
         (0x20, Left::Ended),
     ] {
         let raw = left(state);
-        let records = [PerfRecord::Sample { raw: &raw }];
+        let records = [(0, Record::Sample { raw: &raw })];
         let expected = [switch(7, expected, 8)];
         check(Writing::Points(Box::new(points())), &records, &expected);
     }
@@ -214,7 +228,7 @@ fn wakeups_have_a_target_and_damaged_samples_nothing() {
     let nowhere = raw(7, &[&9i32.to_ne_bytes(), &(-1i32).to_ne_bytes()]);
     let unknown = raw(8, &[&[0; 8]]);
     let samples = [&wake[..], &wake[..9], &nowhere, &unknown, &[]];
-    let records = samples.map(|raw| PerfRecord::Sample { raw });
+    let records = samples.map(|raw| (0, Record::Sample { raw }));
     let expected = What::Wake {
         thread: 9,
         target: 4,

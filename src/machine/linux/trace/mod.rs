@@ -13,12 +13,10 @@ mod drive;
 mod events;
 mod exits;
 mod figures;
-mod format;
 mod lane;
 mod perf;
 pub(super) mod permission;
 mod polling;
-mod records;
 pub(super) mod threads;
 mod tracefs;
 
@@ -28,8 +26,6 @@ use std::time::Duration;
 pub(super) use cost::measure;
 pub(super) use drive::check_target;
 pub(super) use events::dummy;
-pub use format::{FormatError, TracepointFormat};
-pub use records::{PerfRecord, PerfRecords, RecordLayout};
 
 use crate::trace::{Availability, Event, Refusal, Tid, Tier};
 use perf::{Extent, PerfSource};

@@ -16,10 +16,10 @@ use super::attach;
 use super::events::{self, Recorded, Wish};
 use super::lane::{Lane, Points, Writing};
 use super::permission::{self, Attempt};
-use super::records::{PerfRecords, RecordLayout};
 use super::tracefs::{self, Tracepoints};
 use super::{Source, Target, nanoseconds, threads};
 use crate::topology::CpuSet;
+use crate::trace::perf::{Layout, Records};
 use crate::trace::{Event, Merger, Refusal};
 
 /// Buffer of a CPU where memory is not limited, bytes: at 200,000 switches a
@@ -68,7 +68,7 @@ impl Extent {
 pub(super) struct PerfSource {
     rings: Vec<Ring>,
     lanes: Vec<Lane>,
-    layout: RecordLayout,
+    layout: Layout,
     /// Events that write into the buffers of others.
     guests: Vec<OwnedFd>,
     merger: Merger,
@@ -173,9 +173,10 @@ impl PerfSource {
             lanes: cpus.map(|cpu| Lane::new(cpu, writing.clone())).collect(),
             merger: Merger::new(rings.len()),
             rings,
-            layout: RecordLayout {
-                has_thread: !matches!(writing, Writing::Points(_)),
-            },
+            layout: Layout::of(match writing {
+                Writing::Points(_) => events::POINT_FIELDS,
+                Writing::Own | Writing::Wide => events::SWITCH_FIELDS,
+            }),
             guests: Vec::new(),
             bytes: Vec::new(),
             fresh: Vec::new(),
@@ -255,7 +256,7 @@ impl PerfSource {
     pub(super) fn read_rings(&mut self, watch: &mut dyn FnMut(&Event)) {
         for (stream, (ring, lane)) in self.rings.iter_mut().zip(&mut self.lanes).enumerate() {
             ring.read(&mut self.bytes);
-            for (time_ns, record) in PerfRecords::new(&self.bytes, self.layout) {
+            for (time_ns, record) in Records::new(&self.bytes, self.layout) {
                 lane.take(time_ns, record, &mut self.fresh);
             }
             for event in self.fresh.drain(..) {

@@ -5,9 +5,8 @@
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::format::{FormatError, TracepointFormat};
 use super::permission;
-use crate::trace::Refusal;
+use crate::trace::{FormatError, Refusal, TracepointFormat};
 
 /// Where tracefs is mounted by convention.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -44,7 +43,7 @@ pub(super) fn read_tracepoints() -> Result<Tracepoints, Refusal> {
 /// A tracepoint that is described in a way that is not understood.
 pub(super) fn unusable(error: &FormatError) -> Refusal {
     Refusal {
-        reason: format!("this kernel's scheduler tracepoints are not understood: {error}"),
+        reason: format!("this kernel's scheduler tracepoints are not understood: a format {error}"),
         remedy: None,
     }
 }

@@ -8,9 +8,8 @@
 use std::path::Path;
 
 use super::columns::number;
-use crate::trace::import::format::left_of;
 use crate::trace::import::told::{Comm, Named, What};
-use crate::trace::{Left, Tid};
+use crate::trace::{Left, States, Tid};
 
 /// Longest name of a thread.
 const LONGEST_NAME: usize = 15;
@@ -253,10 +252,10 @@ fn left(state: &[u8]) -> Result<Left, String> {
         .strip_prefix(b"0x")
         .and_then(|hex| std::str::from_utf8(hex).ok());
     if let Some(state) = hex.and_then(|hex| u64::from_str_radix(hex, 16).ok()) {
-        return Ok(left_of(state));
+        return Ok(States::USUAL.left(state));
     }
     if let Some((state, b"")) = number(state) {
-        return Ok(left_of(state));
+        return Ok(States::USUAL.left(state));
     }
     match state.first() {
         Some(b'R') => Ok(Left::Preempted),

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use crate::trace::Tid;
-use crate::trace::import::bytes::Bytes;
+use crate::trace::perf::sampled::IDENTIFIER;
+use crate::trace::perf::{Bytes, General, Layout};
 
 /// `perf_event_attr.type` of tracepoints.
 const TRACEPOINT: u32 = 2;
@@ -15,27 +15,6 @@ const TASK: u64 = 1 << 13;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 const CONTEXT_SWITCH: u64 = 1 << 26;
 
-/// Bits of `perf_event_attr.sample_type`.
-const IP: u64 = 1;
-const TID: u64 = 1 << 1;
-const TIME: u64 = 1 << 2;
-const ADDR: u64 = 1 << 3;
-const READ: u64 = 1 << 4;
-const CALLCHAIN: u64 = 1 << 5;
-const ID: u64 = 1 << 6;
-const CPU: u64 = 1 << 7;
-const PERIOD: u64 = 1 << 8;
-const STREAM_ID: u64 = 1 << 9;
-const RAW: u64 = 1 << 10;
-const IDENTIFIER: u64 = 1 << 16;
-
-/// Bits of `perf_event_attr.read_format`.
-const ENABLED: u64 = 1;
-const RUNNING: u64 = 1 << 1;
-const READ_ID: u64 = 1 << 2;
-const GROUP: u64 = 1 << 3;
-const READ_LOST: u64 = 1 << 4;
-
 /// Least bytes of a `perf_event_attr`: its first version.
 pub(super) const LEAST_ATTRIBUTE: usize = 64;
 
@@ -44,9 +23,8 @@ pub(super) const LEAST_ATTRIBUTE: usize = 64;
 struct Attribute {
     kind: u32,
     config: u64,
-    sample_type: u64,
-    read_format: u64,
     flags: u64,
+    layout: Layout,
 }
 
 /// All of them.
@@ -54,15 +32,6 @@ struct Attribute {
 pub(super) struct Attributes {
     all: Vec<Attribute>,
     by_id: HashMap<u64, usize>,
-}
-
-/// What records say of themselves. What is not recorded is `None`.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct General {
-    pub(super) process: Option<Tid>,
-    pub(super) thread: Option<Tid>,
-    pub(super) time_ns: Option<u64>,
-    pub(super) cpu: Option<u32>,
 }
 
 impl Attributes {
@@ -95,9 +64,12 @@ impl Attributes {
         self.all.push(Attribute {
             kind,
             config,
-            sample_type,
-            read_format,
             flags,
+            layout: Layout {
+                sample_type,
+                read_format,
+                has_trailer: flags & SAMPLE_ID_ALL != 0,
+            },
         });
         Some(())
     }
@@ -138,56 +110,16 @@ impl Attributes {
     }
 
     fn all_have(&self, bit: u64) -> bool {
-        self.all.iter().all(|a| a.sample_type & bit != 0)
+        self.all.iter().all(|a| a.layout.sample_type & bit != 0)
     }
 
     /// The general fields of a sample, and its raw data where it has some.
     /// `None`: it is shorter than it should be.
     pub(super) fn sample<'a>(&self, body: Bytes<'a>) -> Option<(General, Option<&'a [u8]>)> {
-        let id = self
-            .all_have(IDENTIFIER)
-            .then(|| body.clone().u64())
-            .flatten();
-        let attribute = self.of(id)?;
-        let has = |bit: u64| attribute.sample_type & bit != 0;
-        let mut body = body;
-        let skip = |body: &mut Bytes<'a>, bit: u64| match has(bit) {
-            true => body.skip(8),
-            false => Some(()),
-        };
-        skip(&mut body, IDENTIFIER)?;
-        skip(&mut body, IP)?;
-        let mut general = General::default();
-        if has(TID) {
-            general.process = Some(body.i32()?);
-            general.thread = Some(body.i32()?);
-        }
-        if has(TIME) {
-            general.time_ns = Some(body.u64()?);
-        }
-        for bit in [ADDR, ID, STREAM_ID] {
-            skip(&mut body, bit)?;
-        }
-        if has(CPU) {
-            general.cpu = Some(body.u32()?);
-            body.skip(4)?;
-        }
-        skip(&mut body, PERIOD)?;
-        if has(READ) {
-            skip_read(&mut body, attribute.read_format)?;
-        }
-        if has(CALLCHAIN) {
-            let count = usize::try_from(body.u64()?).ok()?;
-            body.skip(count.checked_mul(8)?)?;
-        }
-        let raw = match has(RAW) {
-            true => {
-                let size = usize::try_from(body.u32()?).ok()?;
-                Some(body.take(size)?)
-            }
-            false => None,
-        };
-        Some((general, raw))
+        let mut begin = body;
+        let has_id = self.all_have(IDENTIFIER);
+        let id = has_id.then(|| begin.u64()).flatten();
+        self.of(id)?.layout.sample(body)
     }
 
     /// The general fields at the end of any other record; all are `None` where
@@ -197,51 +129,10 @@ impl Attributes {
     }
 
     fn read_trailer(&self, body: Bytes<'_>) -> Option<General> {
-        let length = body.rest().len();
         let mut end = body;
-        end.skip(length.checked_sub(8)?)?;
-        let id = match self.all_have(IDENTIFIER) {
-            true => end.u64(),
-            false => None,
-        };
-        let attribute = self.of(id)?;
-        if attribute.flags & SAMPLE_ID_ALL == 0 {
-            return None;
-        }
-        let has = |bit: u64| attribute.sample_type & bit != 0;
-        let fields = [TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER];
-        let size = fields.iter().filter(|bit| has(**bit)).count() * 8;
-        let mut trailer = body;
-        trailer.skip(length.checked_sub(size)?)?;
-        let mut general = General::default();
-        if has(TID) {
-            general.process = Some(trailer.i32()?);
-            general.thread = Some(trailer.i32()?);
-        }
-        if has(TIME) {
-            general.time_ns = Some(trailer.u64()?);
-        }
-        for bit in [ID, STREAM_ID] {
-            if has(bit) {
-                trailer.skip(8)?;
-            }
-        }
-        if has(CPU) {
-            general.cpu = Some(trailer.u32()?);
-        }
-        Some(general)
+        end.skip(body.rest().len().checked_sub(8)?)?;
+        let has_id = self.all_have(IDENTIFIER);
+        let id = has_id.then(|| end.u64()).flatten();
+        self.of(id)?.layout.trailer(body)
     }
-}
-
-/// `struct read_format`, of one counter or of a group.
-fn skip_read(body: &mut Bytes<'_>, format: u64) -> Option<()> {
-    let words = |bits: [u64; 2]| bits.iter().filter(|bit| format & **bit != 0).count();
-    let times = words([ENABLED, RUNNING]);
-    let each = 1 + words([READ_ID, READ_LOST]);
-    let count = match format & GROUP {
-        0 => 1,
-        _ => usize::try_from(body.u64()?).ok()?,
-    };
-    let all = count.checked_mul(each)?.checked_add(times)?;
-    body.skip(all.checked_mul(8)?)
 }

@@ -2,28 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::attributes::{Attributes, General};
+use super::attributes::Attributes;
 use super::header::Header;
 use crate::trace::import::ImportError;
-use crate::trace::import::bytes::Bytes;
-use crate::trace::import::format::{Field, Format};
 use crate::trace::import::told::{Comm, Named, Told, What};
-use crate::trace::{Left, Tid};
-
-/// `enum perf_event_type`.
-const LOST: u32 = 2;
-const COMM: u32 = 3;
-const EXIT: u32 = 4;
-const FORK: u32 = 7;
-const SAMPLE: u32 = 9;
-const LOST_SAMPLES: u32 = 13;
-const SWITCH: u32 = 14;
-const SWITCH_CPU_WIDE: u32 = 15;
-
-/// Bits of a record's `misc`.
-const COMM_EXEC: u16 = 1 << 13;
-const SWITCH_OUT: u16 = 1 << 13;
-const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
+use crate::trace::perf::{Bytes, General, Record, Task, kind};
+use crate::trace::{Field, FormatError, Left, States, Tid, TracepointFormat};
 
 /// Reads the kernel's records.
 #[derive(Debug)]
@@ -42,9 +26,9 @@ pub(super) struct Decoder {
 #[derive(Debug, Clone)]
 enum Tracepoint {
     Switch {
-        format: Box<Format>,
         prev: Person,
         state: Field,
+        states: States,
         next: Person,
     },
     Wakeup {
@@ -59,40 +43,40 @@ enum Tracepoint {
 }
 
 /// A thread in a tracepoint: its number, and its name where that is there.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 struct Person {
     thread: Field,
     name: Option<Field>,
 }
 
 impl Person {
-    fn of(format: &Format, thread: &str, name: &str) -> Result<Self, String> {
+    fn of(format: &TracepointFormat, thread: &str, name: &str) -> Result<Self, FormatError> {
         Ok(Self {
             thread: format.number(thread)?,
-            name: format.optional(name),
+            name: format.field(name).ok(),
         })
     }
 
     fn read(&self, raw: &[u8], is_big_endian: bool) -> Option<Named> {
-        let name = self.name.as_ref();
-        let name = name.and_then(|name| name.comm(raw, is_big_endian));
+        let name = self.name.and_then(|name| name.text(raw, is_big_endian));
         Some(Named {
             thread: self.thread.small(raw, is_big_endian)?,
-            name: name.unwrap_or_default(),
+            name: name.map(Comm::new).unwrap_or_default(),
         })
     }
 }
 
 impl Tracepoint {
     /// `None`: nothing that is needed.
-    fn of(format: &Format, has_task_records: bool) -> Result<Option<Self>, String> {
+    fn of(format: &TracepointFormat, has_task_records: bool) -> Result<Option<Self>, FormatError> {
         let person = || Person::of(format, "pid", "comm");
         Ok(Some(match format.name.as_str() {
             "sched_switch" => Self::Switch {
                 prev: Person::of(format, "prev_pid", "prev_comm")?,
                 state: format.number("prev_state")?,
                 next: Person::of(format, "next_pid", "next_comm")?,
-                format: Box::new(format.clone()),
+                // Those of the kernel that wrote, where it tells.
+                states: format.states.unwrap_or(States::USUAL),
             },
             "sched_wakeup" | "sched_wakeup_new" => Self::Wakeup {
                 who: person()?,
@@ -117,12 +101,12 @@ impl Decoder {
         let attributes = header.attributes.clone();
         let mut tracepoints = HashMap::new();
         let mut has_switch_tracepoint = false;
-        let recorded = |format: &&Format| attributes.has_tracepoint(format.id);
+        let recorded = |format: &&TracepointFormat| attributes.has_tracepoint(format.id);
         for format in header.features.formats.iter().filter(recorded) {
             let tracepoint = Tracepoint::of(format, attributes.has_task_records());
-            let tracepoint = tracepoint.map_err(|what| ImportError::Format {
+            let tracepoint = tracepoint.map_err(|error| ImportError::Format {
                 event: format!("sched:{}", format.name),
-                what,
+                what: error.to_string(),
             })?;
             if let Some(tracepoint) = tracepoint {
                 has_switch_tracepoint |= matches!(tracepoint, Tracepoint::Switch { .. });
@@ -164,30 +148,51 @@ impl Decoder {
         &mut self,
         kind: u32,
         misc: u16,
-        mut body: Bytes<'_>,
+        body: Bytes<'_>,
     ) -> Result<Option<Told>, String> {
-        if kind == SAMPLE {
+        if kind == kind::SAMPLE {
             return self.sample(body);
         }
-        let general = self.attributes.trailer(body);
         let short = || format!("a record of type {kind} is too short");
-        match kind {
-            COMM => comm(&mut body, misc)
-                .ok_or_else(short)
-                .map(|what| tell(general, what)),
-            FORK | EXIT => {
-                let (time_ns, what) = task(&mut body, kind == FORK).ok_or_else(short)?;
-                let time_ns = Some(time_ns);
-                Ok(tell(General { time_ns, ..general }, what))
+        let Some(record) = Record::read(kind, misc, body).ok_or_else(short)? else {
+            return Ok(None);
+        };
+        let general = self.attributes.trailer(body);
+        let at = |task: Task| General {
+            time_ns: Some(task.time_ns),
+            ..general
+        };
+        match record {
+            Record::Comm {
+                process,
+                thread,
+                is_exec,
+                name,
+            } => {
+                let name = Comm::new(name);
+                let what = What::Name {
+                    who: Named { thread, name },
+                    process: Some(process),
+                    is_exec,
+                };
+                Ok(tell(general, what))
             }
-            LOST => {
-                body.skip(8).ok_or_else(short)?;
-                Ok(self.lose(general, body.u64().ok_or_else(short)?))
+            Record::Fork(task) => Ok(tell(at(task), fork(task))),
+            Record::Exit(task) => {
+                let thread = task.thread;
+                Ok(tell(at(task), What::Exit { thread }))
             }
-            LOST_SAMPLES => Ok(self.lose(general, body.u64().ok_or_else(short)?)),
-            SWITCH | SWITCH_CPU_WIDE if !self.has_switch_tracepoint => {
-                let other = (kind == SWITCH_CPU_WIDE).then_some(body);
-                self.switch(general, misc, other).map(Some)
+            Record::Lost { records } => Ok(self.lose(general, records)),
+            Record::Switch {
+                other,
+                is_out,
+                is_preempted,
+            } if !self.has_switch_tracepoint => {
+                let left = match is_preempted {
+                    false => Left::Blocked,
+                    true => Left::Preempted,
+                };
+                self.switch(general, other, is_out, left).map(Some)
             }
             _ => Ok(None),
         }
@@ -221,13 +226,13 @@ impl Decoder {
         let cpu = |field: &Field| u32::try_from(field.small(raw, big)?).ok();
         Some(match tracepoint {
             Tracepoint::Switch {
-                format,
                 prev,
                 state,
+                states,
                 next,
             } => What::Switch {
                 prev: prev.read(raw, big)?,
-                left: format.left(state.number(raw, big)?),
+                left: states.left(state.number(raw, big)?.cast_unsigned()),
                 next: next.read(raw, big)?,
             },
             Tracepoint::Wakeup {
@@ -258,31 +263,23 @@ impl Decoder {
         })
     }
 
-    /// A switch record; `other` is the rest of one that saw the whole CPU.
+    /// A switch record; `other` is the other thread of one that saw the whole CPU.
     fn switch(
         &mut self,
         general: General,
-        misc: u16,
-        other: Option<Bytes<'_>>,
+        other: Option<Tid>,
+        is_out: bool,
+        left: Left,
     ) -> Result<Told, String> {
         let (Some(time_ns), Some(cpu), Some(thread)) =
             (general.time_ns, general.cpu, general.thread)
         else {
             return Err(format!("switch records without {MISSING}"));
         };
-        let is_out = misc & SWITCH_OUT != 0;
-        let left = match misc & SWITCH_OUT_PREEMPT {
-            0 => Left::Blocked,
-            _ => Left::Preempted,
-        };
         let what = match (other, is_out) {
             (None, true) => What::Out { thread, left },
             (None, false) => What::In { thread },
-            (Some(mut other), _) => {
-                let other = other.skip(4).and_then(|()| other.i32());
-                let other = other.ok_or("a switch record without the other thread")?;
-                self.wide_switch(cpu, thread, left, other, is_out)
-            }
+            (Some(other), _) => self.wide_switch(cpu, thread, left, other, is_out),
         };
         Ok(Told {
             time_ns,
@@ -308,14 +305,10 @@ impl Decoder {
             (-1, Some(before)) => before,
             (prev, _) => prev,
         };
-        let named = |thread| Named {
-            thread,
-            name: Comm::default(),
-        };
         What::Switch {
-            prev: named(prev),
+            prev: nameless(prev),
             left,
-            next: named(next),
+            next: nameless(next),
         }
     }
 
@@ -346,36 +339,24 @@ fn tell(general: General, what: What) -> Option<Told> {
     })
 }
 
-fn comm(body: &mut Bytes<'_>, misc: u16) -> Option<What> {
-    let (process, thread) = (body.i32()?, body.i32()?);
-    Some(What::Name {
-        who: Named {
-            thread,
-            name: Comm::new(body.rest()),
+/// A fork. perf says of threads that were there that they were forked at time 0.
+fn fork(task: Task) -> What {
+    match task.time_ns {
+        0 => What::There {
+            thread: task.thread,
+            process: task.process,
         },
-        process: Some(process),
-        is_exec: misc & COMM_EXEC != 0,
-    })
+        _ => What::Fork {
+            parent: task.parent,
+            child: nameless(task.thread),
+            process: Some(task.process),
+        },
+    }
 }
 
-/// A fork or an exit. perf says of threads that were there that they were
-/// forked at time 0.
-fn task(body: &mut Bytes<'_>, is_fork: bool) -> Option<(u64, What)> {
-    let (process, _, thread, parent) = (body.i32()?, body.i32()?, body.i32()?, body.i32()?);
-    let time_ns = body.u64()?;
-    let child = Named {
+fn nameless(thread: Tid) -> Named {
+    Named {
         thread,
         name: Comm::default(),
-    };
-    let process_told = Some(process);
-    let what = match (is_fork, time_ns) {
-        (true, 0) => What::There { thread, process },
-        (true, _) => What::Fork {
-            parent,
-            child,
-            process: process_told,
-        },
-        (false, _) => What::Exit { thread },
-    };
-    Some((time_ns, what))
+    }
 }

@@ -5,9 +5,9 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 
 use super::attributes::{Attributes, LEAST_ATTRIBUTE};
+use crate::trace::TracepointFormat;
 use crate::trace::import::ImportError;
-use crate::trace::import::bytes::Bytes;
-use crate::trace::import::format::Format;
+use crate::trace::perf::Bytes;
 
 /// What is read of one section at most; tracepoints of a whole kernel are
 /// about 10 MB.
@@ -44,7 +44,7 @@ pub(super) struct Features {
     pub(super) host: Option<String>,
     /// CPUs that could be there, CPUs online.
     pub(super) cpus: Option<(u32, u32)>,
-    pub(super) formats: Vec<Format>,
+    pub(super) formats: Vec<TracepointFormat>,
 }
 
 impl Header {
@@ -247,7 +247,7 @@ const SYSTEMS: [&str; 1] = ["sched"];
 
 /// Tracepoints of those, from the section that `perf` shares with `trace-cmd`
 /// (`tools/perf/util/trace-event-read.c`).
-fn tracepoints(section: &[u8], start: u64) -> Result<Vec<Format>, ImportError> {
+fn tracepoints(section: &[u8], start: u64) -> Result<Vec<TracepointFormat>, ImportError> {
     let damaged = || ImportError::damaged(start, "the descriptions of tracepoints are damaged");
     let mut found = Vec::new();
     let is_big_endian = read_preface(section).ok_or_else(damaged)?;
@@ -262,10 +262,10 @@ fn tracepoints(section: &[u8], start: u64) -> Result<Vec<Format>, ImportError> {
             if !SYSTEMS.iter().any(|wanted| wanted.as_bytes() == system) {
                 continue;
             }
-            let format = Format::parse(&String::from_utf8_lossy(text));
-            found.push(format.map_err(|what| ImportError::Format {
+            let format = TracepointFormat::parse(&String::from_utf8_lossy(text));
+            found.push(format.map_err(|error| ImportError::Format {
                 event: "sched".to_owned(),
-                what,
+                what: error.to_string(),
             })?);
         }
     }

@@ -7,8 +7,8 @@ use super::attributes::LEAST_ATTRIBUTE;
 use super::decode::Decoder;
 use super::header::Header;
 use crate::trace::import::ImportError;
-use crate::trace::import::bytes::Bytes;
 use crate::trace::import::told::Told;
+use crate::trace::perf::Bytes;
 
 /// Records from this number on are perf's own.
 const FIRST_OWN: u32 = 64;

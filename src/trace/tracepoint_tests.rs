@@ -51,8 +51,8 @@ print fmt: \"comm=%s\", __get_str(comm)
 ";
 
 #[track_caller]
-fn check(text: &str, name: &'static str, expected: Result<(usize, usize), &str>) {
-    let found = TracepointFormat::parse(text).and_then(|format| format.number(name));
+fn check(text: &str, name: &str, expected: Result<(usize, usize), &str>) {
+    let found = Format::parse(text).and_then(|format| format.number(name));
     let found = found.map(|field| (field.offset, field.size));
     assert_eq!(
         found.map_err(|e| e.to_string()),
@@ -76,22 +76,31 @@ fn what_is_missing_is_named() {
     check(
         &without,
         "next_pid",
-        Err("the format has no field 'next_pid'"),
+        Err(
+            "has no field 'next_pid' (it has prev_comm, prev_pid, prev_prio, prev_state, next_comm, \
+             next_tgid, next_prio)",
+        ),
     );
     let wide = SWITCH_6_18.replace("offset:56;\tsize:4", "offset:56;\tsize:3");
-    let told = "the field 'next_pid' is 3 bytes at 56, which is no number";
+    let told = "has field 'next_pid' of 3 bytes, which is no number";
     check(&wide, "next_pid", Err(told));
-    check("", "pid", Err("the format has no ID"));
-    check("ID: 99999999\n", "pid", Err("the format has no ID"));
-    let silent = TracepointFormat::parse(WAKEUP_MOVED).unwrap();
-    assert_eq!(silent.left_states(), Err(FormatError::NoStates));
+    let nowhere = SWITCH_6_18.replace("offset:56", "offset:-1");
+    let told = "has field 'next_pid' without offset: or size:";
+    check(&nowhere, "next_pid", Err(told));
+    check(
+        WAKEUP_MOVED,
+        "comm",
+        Err("has field 'comm' of 4 bytes, which is no number"),
+    );
+    check("", "pid", Err("has no name"));
+    check("name: x\nID: x\n", "pid", Err("has no ID that is a number"));
+    assert_eq!(Format::parse(WAKEUP_MOVED).unwrap().states, None);
 }
 
 #[test]
 fn states_are_explained_by_the_kernel_itself() {
     let states = |text| {
-        let format = TracepointFormat::parse(text).unwrap();
-        let states = format.left_states().unwrap();
+        let states = Format::parse(text).unwrap().states.unwrap();
         (states.resting, states.gone)
     };
     assert_eq!(states(SWITCH_6_18), (0xff, 0x30));
@@ -105,8 +114,9 @@ fn numbers_are_read_with_their_sign() {
             offset: 1,
             size,
             is_signed,
+            place: Place::Here,
         };
-        field.read(raw)
+        field.number(raw, false)
     };
     let bytes = [9, 0xfe, 0xff, 0xff, 0xff, 0, 0, 0, 0];
     assert_eq!(read(4, true, &bytes), Some(-2));
@@ -115,20 +125,83 @@ fn numbers_are_read_with_their_sign() {
     assert_eq!(read(1, true, &bytes), Some(-2));
     assert_eq!(read(8, true, &bytes[..8]), None);
     assert_eq!(read(4, true, &[]), None);
+    let thread = Field {
+        offset: 0,
+        size: 4,
+        is_signed: false,
+        place: Place::Here,
+    };
+    assert_eq!(thread.small(&[0xff, 0xff, 0xff, 0xf9], true), Some(-7));
+}
+
+#[test]
+fn names_lie_where_the_record_says() {
+    let format = Format::parse(WAKEUP_MOVED).unwrap();
+    let mut raw = vec![0; 16];
+    raw[8..12].copy_from_slice(&((5u32 << 16) | 16).to_le_bytes());
+    raw[12..16].copy_from_slice(&(-7i32).to_le_bytes());
+    raw.extend(b"a=\x1b\n\0");
+    let comm = format.field("comm").unwrap();
+    assert_eq!(comm.text(&raw, false), Some(&b"a=\x1b\n\0"[..]));
+    assert_eq!(format.number("pid").unwrap().small(&raw, false), Some(-7));
+    raw.truncate(18);
+    assert_eq!(comm.text(&raw, false), None);
+    assert_eq!(comm.text(&raw[..10], false), None);
+}
+
+#[test]
+fn fields_are_read_as_far_as_they_go() {
+    let check = |line: &str, name: &str, at: Option<(usize, usize)>| {
+        let read = Declared::parse(line);
+        let place = read.field.map(|field| (field.offset, field.size));
+        assert_eq!((read.name.as_str(), place), (name, at));
+    };
+    let long = "char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;";
+    check(long, "prev_comm", Some((8, 16)));
+    check("const char *name; size:8; offset:2;", "name", Some((2, 8)));
+    check("int x; offset:-1; size:4;", "x", None);
+    check("", "", None);
+}
+
+#[test]
+fn states_are_those_of_the_kernel_that_wrote() {
+    let of = |text| Format::parse(text).unwrap().states;
+    let (modern, old) = (of(SWITCH_6_18), of(SWITCH_3_10));
+    assert_eq!(modern, Some(States::USUAL));
+    for (states, state, left) in [
+        (modern, 0, Left::Preempted),
+        (modern, 0x100, Left::Preempted),
+        (modern, 0x1, Left::Blocked),
+        (modern, 0x80, Left::Blocked),
+        (modern, 0x20, Left::Ended),
+        (old, 0x400, Left::Preempted),
+        (old, 0x80, Left::Blocked),
+        (old, 0x40, Left::Ended),
+    ] {
+        assert_eq!(states.unwrap().left(state), left, "{state:#x}");
+    }
+}
+
+#[test]
+fn states_without_a_pair_are_none() {
+    let untold = "\"%s\", { x, \"S\" }, { 1, S }, { 2, \"D\"";
+    assert_eq!(States::parse(untold), None);
+    let some = States::parse("{ 0x1, \"S\" }, { 16, \"X\" }, { 0x40, \"R\" }").unwrap();
+    assert_eq!((some.resting, some.gone), (0x11, 0x10));
 }
 
 proptest! {
     #[test]
     fn any_text_is_read_or_refused(
-        text in "(ID: ?[0-9]{0,6}\n|field:\\PC{0,9};offset:[0-9]{1,20};size:[0-9]{1,3};\n|print fmt: (\\{ ?(0x)?[0-9]{0,20}, \"[A-Z]?\" ?\\}?,? ?){0,3}\n|\\PC{0,20}\n){0,6}",
+        text in "(ID: ?[0-9]{0,6}\n|field:(__data_loc )?\\PC{0,9};offset:[0-9]{1,20};size:[0-9]{1,3};\n|print fmt: (\\{ ?(0x)?[0-9]{0,20}, \"[A-Z]?\" ?\\}?,? ?){0,3}\n|\\PC{0,20}\n){0,6}",
         raw in prop::collection::vec(any::<u8>(), 0..40),
+        is_big_endian: bool,
     ) {
-        if let Ok(format) = TracepointFormat::parse(&text) {
-            let _ = format.left_states();
-            for (_, field) in &format.fields {
-                if matches!(field.size, 1 | 2 | 4 | 8) {
-                    prop_assert!(field.read(&raw).is_none() || field.offset < raw.len());
-                }
+        if let Ok(format) = Format::parse(&format!("name: x\n{text}")) {
+            for field in format.fields.iter().filter_map(|declared| declared.field) {
+                let number = field.number(&raw, is_big_endian);
+                prop_assert!(number.is_none() || field.offset < raw.len());
+                let _ = field.text(&raw, is_big_endian);
             }
         }
     }

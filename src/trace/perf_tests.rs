@@ -3,10 +3,16 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::machine::linux::perf_record::HEADER;
 
-const TID: RecordLayout = RecordLayout { has_thread: true };
-const PLAIN: RecordLayout = RecordLayout { has_thread: false };
+const WITH_THREAD: Layout = Layout::of(TID | TIME);
+const PLAIN: Layout = Layout::of(TIME | RAW);
+const TASK: Task = Task {
+    process: 1,
+    parent_process: 2,
+    thread: 3,
+    parent: 4,
+    time_ns: 9,
+};
 
 /// A record of this kind, flags and body.
 fn record(kind: u32, flags: u16, body: &[&[u8]]) -> Vec<u8> {
@@ -31,44 +37,57 @@ fn trailer(time_ns: u64) -> Vec<u8> {
 }
 
 #[track_caller]
-fn check(bytes: &[u8], layout: RecordLayout, expected: &[(u64, PerfRecord<'_>)]) {
-    let read: Vec<_> = PerfRecords::new(bytes, layout).collect();
+fn check(bytes: &[u8], layout: Layout, expected: &[(u64, Record<'_>)]) {
+    let read: Vec<_> = Records::new(bytes, layout).collect();
+    let threads = read
+        .iter()
+        .filter(|(_, (_, record))| *record != Record::Damaged);
+    let thread = if layout == WITH_THREAD { 8 } else { 0 };
+    assert!(threads.clone().all(|(_, (tid, _))| *tid == thread));
+    let read: Vec<_> = read
+        .iter()
+        .map(|(time_ns, (_, record))| (*time_ns, *record))
+        .collect();
     assert_eq!(read, expected);
 }
 
 #[test]
 fn switches_are_read() {
     let own = |flags| record(14, flags, &[&trailer(5)]);
-    let switch = |is_out, is_preempted| PerfRecord::Switch {
-        thread: 8,
+    let switch = |is_out, is_preempted| Record::Switch {
+        other: None,
         is_out,
         is_preempted,
     };
-    check(&own(0), TID, &[(5, switch(false, false))]);
-    check(&own(1 << 13), TID, &[(5, switch(true, false))]);
-    check(&own(3 << 13), TID, &[(5, switch(true, true))]);
+    check(&own(0), WITH_THREAD, &[(5, switch(false, false))]);
+    check(&own(1 << 13), WITH_THREAD, &[(5, switch(true, false))]);
+    check(&own(3 << 13), WITH_THREAD, &[(5, switch(true, true))]);
     let wide = record(15, 1 << 13, &[&ints(&[3, 4]), &trailer(6)]);
-    let expected = PerfRecord::SwitchWide {
-        thread: 8,
-        other: 4,
+    let expected = Record::Switch {
+        other: Some(4),
         is_out: true,
         is_preempted: false,
     };
-    check(&wide, TID, &[(6, expected)]);
+    check(&wide, WITH_THREAD, &[(6, expected)]);
 }
 
 #[test]
 fn lives_are_read() {
     let task = [ints(&[1, 2, 3, 4]), 9u64.to_ne_bytes().to_vec()].concat();
-    let fork = PerfRecord::Fork {
-        process: 1,
-        parent: 4,
-        child: 3,
-    };
-    check(&record(7, 0, &[&task, &trailer(9)]), TID, &[(9, fork)]);
-    let exit = PerfRecord::Exit { thread: 3 };
-    check(&record(4, 0, &[&task, &trailer(9)]), TID, &[(9, exit)]);
-    let name = PerfRecord::Comm {
+    let fork = Record::Fork(TASK);
+    check(
+        &record(7, 0, &[&task, &trailer(9)]),
+        WITH_THREAD,
+        &[(9, fork)],
+    );
+    let exit = Record::Exit(TASK);
+    check(
+        &record(4, 0, &[&task, &trailer(9)]),
+        WITH_THREAD,
+        &[(9, exit)],
+    );
+    let name = Record::Comm {
+        process: 7,
         thread: 8,
         is_exec: true,
         name: b"prog\xff",
@@ -81,41 +100,48 @@ fn lives_are_read() {
 #[test]
 fn losses_are_read() {
     let numbers = [1u64.to_ne_bytes(), 42u64.to_ne_bytes()].concat();
-    let lost = |records| PerfRecord::Lost { records };
+    let lost = |records| Record::Lost { records };
     check(
         &record(2, 0, &[&numbers, &trailer(3)]),
-        TID,
+        WITH_THREAD,
         &[(3, lost(42))],
     );
     let samples = record(13, 0, &[&42u64.to_ne_bytes(), &trailer(3)]);
-    check(&samples, TID, &[(3, lost(42))]);
+    check(&samples, WITH_THREAD, &[(3, lost(42))]);
     let throttled = record(5, 0, &[&numbers, &8u64.to_ne_bytes(), &trailer(3)]);
-    check(&throttled, TID, &[(3, lost(1))]);
+    check(&throttled, WITH_THREAD, &[(3, Record::Throttle)]);
 }
 
 #[test]
 fn samples_keep_the_bytes_of_the_tracepoint() {
     let time = 4u64.to_ne_bytes();
-    let raw = PerfRecord::Sample { raw: b"abcd" };
+    let raw = Record::Sample { raw: b"abcd" };
     let body: [&[u8]; 3] = [&time, &4u32.to_ne_bytes(), b"abcd"];
     check(&record(9, 0, &body), PLAIN, &[(4, raw)]);
     let long: [&[u8]; 3] = [&time, &5u32.to_ne_bytes(), b"abcd"];
-    check(&record(9, 0, &long), PLAIN, &[(0, PerfRecord::Damaged)]);
+    check(&record(9, 0, &long), PLAIN, &[(0, Record::Damaged)]);
 }
 
 #[test]
 fn other_kinds_are_passed_over() {
     let mapped = record(1, 0, &[b"whatever"]);
     let exit = record(4, 0, &[&[0; 24], &2u64.to_ne_bytes()]);
-    let expected = (2, PerfRecord::Exit { thread: 0 });
+    let nobody = Task {
+        process: 0,
+        parent_process: 0,
+        thread: 0,
+        parent: 0,
+        time_ns: 0,
+    };
+    let expected = (2, Record::Exit(nobody));
     check(&[mapped, exit].concat(), PLAIN, &[expected]);
 }
 
 #[test]
 fn what_is_no_record_ends_the_reading() {
     let good = record(14, 0, &[&trailer(5)]);
-    let switch = PerfRecord::Switch {
-        thread: 8,
+    let switch = Record::Switch {
+        other: None,
         is_out: false,
         is_preempted: false,
     };
@@ -129,7 +155,7 @@ fn what_is_no_record_ends_the_reading() {
         record(3, 0, &[&[1; 24], &trailer(4)[..0]]),
     ] {
         let bytes = [good.clone(), rest].concat();
-        check(&bytes, TID, &[(5, switch), (5, PerfRecord::Damaged)]);
+        check(&bytes, WITH_THREAD, &[(5, switch), (5, Record::Damaged)]);
     }
 }
 
@@ -139,7 +165,7 @@ proptest! {
         bytes in prop::collection::vec(any::<u8>(), 0..300),
         has_thread: bool,
     ) {
-        let records = PerfRecords::new(&bytes, RecordLayout { has_thread });
+        let records = Records::new(&bytes, if has_thread { WITH_THREAD } else { PLAIN });
         prop_assert!(records.count() <= bytes.len());
     }
 
@@ -150,8 +176,8 @@ proptest! {
         bodies in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..64), 0..8),
     ) {
         let bytes: Vec<u8> = bodies.iter().flat_map(|body| record(kind, flags, &[body])).collect();
-        let read: Vec<_> = PerfRecords::new(&bytes, TID).collect();
-        let damaged = read.iter().filter(|(_, r)| *r == PerfRecord::Damaged).count();
+        let read: Vec<_> = Records::new(&bytes, WITH_THREAD).collect();
+        let damaged = read.iter().filter(|(_, (_, r))| *r == Record::Damaged).count();
         prop_assert!(damaged <= 1 && read.len() <= bodies.len());
     }
 }

@@ -1,0 +1,374 @@
+//! Perf's records, from the bytes of a kernel's buffer or of `perf.data`.
+//!
+//! Nothing of the bytes is believed that was not looked at, and no bytes make
+//! this panic. It refuses to guess where the next record of a buffer begins
+//! after one that makes no sense: the rest is given up, and that is told.
+//!
+//! Layouts: `perf_event_open(2)`, section "MMAP layout".
+
+pub use super::bytes::{ByteOrder, Bytes, Native};
+
+use super::Tid;
+
+/// Types of records, `enum perf_event_type`.
+#[expect(missing_docs, reason = "the kernel's names")]
+pub mod kind {
+    pub const MMAP: u32 = 1;
+    pub const LOST: u32 = 2;
+    pub const COMM: u32 = 3;
+    pub const EXIT: u32 = 4;
+    pub const THROTTLE: u32 = 5;
+    pub const FORK: u32 = 7;
+    pub const SAMPLE: u32 = 9;
+    pub const LOST_SAMPLES: u32 = 13;
+    pub const SWITCH: u32 = 14;
+    pub const SWITCH_CPU_WIDE: u32 = 15;
+}
+
+/// Bits of `perf_event_attr.sample_type`.
+#[expect(missing_docs, reason = "the kernel's names")]
+pub mod sampled {
+    pub const IP: u64 = 1;
+    pub const TID: u64 = 1 << 1;
+    pub const TIME: u64 = 1 << 2;
+    pub const ADDR: u64 = 1 << 3;
+    pub const READ: u64 = 1 << 4;
+    pub const CALLCHAIN: u64 = 1 << 5;
+    pub const ID: u64 = 1 << 6;
+    pub const CPU: u64 = 1 << 7;
+    pub const PERIOD: u64 = 1 << 8;
+    pub const STREAM_ID: u64 = 1 << 9;
+    pub const RAW: u64 = 1 << 10;
+    pub const IDENTIFIER: u64 = 1 << 16;
+}
+use sampled::{ADDR, CALLCHAIN, CPU, ID, IDENTIFIER, IP, PERIOD, RAW, READ, STREAM_ID, TID, TIME};
+
+/// `PERF_RECORD_MISC_COMM_EXEC`: the name is a new program's.
+const COMM_EXEC: u16 = 1 << 13;
+/// `PERF_RECORD_MISC_SWITCH_OUT`.
+const SWITCH_OUT: u16 = 1 << 13;
+/// `PERF_RECORD_MISC_SWITCH_OUT_PREEMPT`, since Linux 4.17.
+const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
+
+/// Bits of `perf_event_attr.read_format`.
+const ENABLED: u64 = 1;
+const RUNNING: u64 = 1 << 1;
+const READ_ID: u64 = 1 << 2;
+const GROUP: u64 = 1 << 3;
+const READ_LOST: u64 = 1 << 4;
+
+/// Bytes of the header that every record begins with.
+pub const HEADER: usize = 8;
+
+/// What an event was asked to write into its records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// Bits of [`sampled`].
+    pub sample_type: u64,
+    /// `read_format`, for samples with counters.
+    pub read_format: u64,
+    /// Other records than samples have time and thread, too (`sample_id_all`).
+    pub has_trailer: bool,
+}
+
+/// What records say of themselves. What is not recorded is `None`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct General {
+    /// Its process.
+    pub process: Option<Tid>,
+    /// The thread that was running.
+    pub thread: Option<Tid>,
+    /// ns of the event's clock.
+    pub time_ns: Option<u64>,
+    /// The CPU.
+    pub cpu: Option<u32>,
+}
+
+impl Layout {
+    /// These fields, and a trailer.
+    #[must_use]
+    pub const fn of(sample_type: u64) -> Self {
+        Self {
+            sample_type,
+            read_format: 0,
+            has_trailer: true,
+        }
+    }
+
+    const fn has(&self, bit: u64) -> bool {
+        self.sample_type & bit != 0
+    }
+
+    /// Takes fields of eight bytes off that do not matter.
+    fn skip<O: ByteOrder>(&self, body: &mut Bytes<'_, O>, bits: &[u64]) -> Option<()> {
+        let count = bits.iter().filter(|&&bit| self.has(bit)).count();
+        body.skip(8 * count)
+    }
+
+    fn general<O: ByteOrder>(&self, body: &mut Bytes<'_, O>) -> Option<General> {
+        let mut general = General::default();
+        if self.has(TID) {
+            general.process = Some(body.i32()?);
+            general.thread = Some(body.i32()?);
+        }
+        if self.has(TIME) {
+            general.time_ns = Some(body.u64()?);
+        }
+        Some(general)
+    }
+
+    /// The general fields of a sample, and its raw data where it has some.
+    /// `None`: it is shorter than it should be.
+    pub fn sample<'a, O: ByteOrder>(
+        &self,
+        mut body: Bytes<'a, O>,
+    ) -> Option<(General, Option<&'a [u8]>)> {
+        self.skip(&mut body, &[IDENTIFIER, IP])?;
+        let mut general = self.general(&mut body)?;
+        self.skip(&mut body, &[ADDR, ID, STREAM_ID])?;
+        if self.has(CPU) {
+            general.cpu = Some(body.u32()?);
+            body.skip(4)?;
+        }
+        self.skip(&mut body, &[PERIOD])?;
+        if self.has(READ) {
+            skip_read(&mut body, self.read_format)?;
+        }
+        if self.has(CALLCHAIN) {
+            let count = usize::try_from(body.u64()?).ok()?;
+            body.skip(count.checked_mul(8)?)?;
+        }
+        if !self.has(RAW) {
+            return Some((general, None));
+        }
+        let size = usize::try_from(body.u32()?).ok()?;
+        Some((general, Some(body.take(size)?)))
+    }
+
+    /// The general fields at the end of any other record; `None`: there are none.
+    pub fn trailer<O: ByteOrder>(&self, mut body: Bytes<'_, O>) -> Option<General> {
+        const FIELDS: u64 = TID | TIME | ID | STREAM_ID | CPU | IDENTIFIER;
+        let size = 8 * (self.sample_type & FIELDS).count_ones() as usize;
+        body.skip(body.rest().len().checked_sub(size)?)?;
+        let mut general = self.has_trailer.then(|| self.general(&mut body))??;
+        self.skip(&mut body, &[ID, STREAM_ID])?;
+        if self.has(CPU) {
+            general.cpu = Some(body.u32()?);
+        }
+        Some(general)
+    }
+}
+
+/// `struct read_format`, of one counter or of a group.
+fn skip_read<O: ByteOrder>(body: &mut Bytes<'_, O>, format: u64) -> Option<()> {
+    let words = |bits: [u64; 2]| bits.iter().filter(|bit| format & **bit != 0).count();
+    let times = words([ENABLED, RUNNING]);
+    let each = 1 + words([READ_ID, READ_LOST]);
+    let count = match format & GROUP {
+        0 => 1,
+        _ => usize::try_from(body.u64()?).ok()?,
+    };
+    let all = count.checked_mul(each)?.checked_add(times)?;
+    body.skip(all.checked_mul(8)?)
+}
+
+/// A record that says something of the scheduler or of threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Record<'a> {
+    /// A thread came on this CPU or left it: who, its general fields tell.
+    Switch {
+        /// Who comes (`is_out`), or who left, of a record that sees whatever
+        /// thread (`PERF_RECORD_SWITCH_CPU_WIDE`); −1 where that has ended.
+        other: Option<Tid>,
+        /// It left.
+        is_out: bool,
+        /// It left and could have gone on.
+        is_preempted: bool,
+    },
+    /// A thread began.
+    Fork(Task),
+    /// A thread ended.
+    Exit(Task),
+    /// A thread has a name.
+    Comm {
+        /// Its process.
+        process: Tid,
+        /// Who.
+        thread: Tid,
+        /// It runs a new program.
+        is_exec: bool,
+        /// The name, without the zero bytes behind it.
+        name: &'a [u8],
+    },
+    /// Records found no room.
+    Lost {
+        /// How many.
+        records: u64,
+    },
+    /// The kernel left some out and does not say how many.
+    Throttle,
+    /// A tracepoint (`PERF_RECORD_SAMPLE` with raw bytes).
+    Sample {
+        /// What the tracepoint wrote.
+        raw: &'a [u8],
+    },
+    /// Bytes that are no record; nothing follows.
+    Damaged,
+}
+
+/// The body of a fork or exit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Task {
+    /// The process of the thread.
+    pub process: Tid,
+    /// The process of who made it.
+    pub parent_process: Tid,
+    /// The thread.
+    pub thread: Tid,
+    /// Who made it.
+    pub parent: Tid,
+    /// When, ns.
+    pub time_ns: u64,
+}
+
+impl<'a> Record<'a> {
+    /// What a record other than a sample says; the outer `None`: it makes no
+    /// sense, the inner one: it does not matter.
+    pub fn read<O: ByteOrder>(
+        kind: u32,
+        flags: u16,
+        mut body: Bytes<'a, O>,
+    ) -> Option<Option<Self>> {
+        Some(Some(match kind {
+            kind::SWITCH | kind::SWITCH_CPU_WIDE => {
+                let is_wide = kind == kind::SWITCH_CPU_WIDE;
+                let other = is_wide.then(|| body.u32().and_then(|_| body.i32()));
+                Self::Switch {
+                    other: match other {
+                        Some(other) => Some(other?),
+                        None => None,
+                    },
+                    is_out: flags & SWITCH_OUT != 0,
+                    is_preempted: flags & SWITCH_OUT_PREEMPT != 0,
+                }
+            }
+            kind::COMM => Self::Comm {
+                process: body.i32()?,
+                thread: body.i32()?,
+                is_exec: flags & COMM_EXEC != 0,
+                name: body.text()?,
+            },
+            kind::FORK => Self::Fork(Task::read(&mut body)?),
+            kind::EXIT => Self::Exit(Task::read(&mut body)?),
+            kind::LOST => {
+                body.skip(8)?;
+                let records = body.u64()?;
+                Self::Lost { records }
+            }
+            kind::LOST_SAMPLES => Self::Lost {
+                records: body.u64()?,
+            },
+            kind::THROTTLE => Self::Throttle,
+            _ => return Some(None),
+        }))
+    }
+}
+
+impl Task {
+    fn read<O: ByteOrder>(body: &mut Bytes<'_, O>) -> Option<Self> {
+        Some(Self {
+            process: body.i32()?,
+            parent_process: body.i32()?,
+            thread: body.i32()?,
+            parent: body.i32()?,
+            time_ns: body.u64()?,
+        })
+    }
+}
+
+/// Reads the records of a buffer one after the other.
+#[derive(Debug, Clone)]
+pub struct Records<'a> {
+    rest: &'a [u8],
+    layout: Layout,
+    /// Of the record before, for those that lack one.
+    time_ns: u64,
+}
+
+impl<'a> Records<'a> {
+    /// Records of these bytes with their times, ns of the event's clock, and
+    /// their threads. Kinds that say nothing of the scheduler are passed over.
+    #[must_use]
+    pub const fn new(bytes: &'a [u8], layout: Layout) -> Self {
+        Self {
+            rest: bytes,
+            layout,
+            time_ns: 0,
+        }
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = (u64, (Tid, Record<'a>));
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let layout = self.layout;
+        let read = |kind, flags, body: &'a [u8]| {
+            let body = Bytes::new(body, Native);
+            let (general, record) = if kind == kind::SAMPLE {
+                let (general, raw) = layout.sample(body)?;
+                (general, Record::Sample { raw: raw? })
+            } else {
+                let Some(record) = Record::read(kind, flags, body)? else {
+                    return Some(None);
+                };
+                (layout.trailer(body)?, record)
+            };
+            let thread = general.thread.unwrap_or(0);
+            Some(Some((general.time_ns?, (thread, record))))
+        };
+        let damaged = (0, Record::Damaged);
+        next(&mut self.rest, &mut self.time_ns, damaged, read)
+    }
+}
+
+/// The next record of a buffer that matters and its time; where one makes no
+/// sense, `damaged` with the time of the one before, and nothing follows. `read`
+/// says what a record holds; its outer `None`: it makes no sense, the inner one:
+/// it does not matter.
+pub fn next<'a, T>(
+    rest: &mut &'a [u8],
+    last_ns: &mut u64,
+    damaged: T,
+    read: impl Fn(u32, u16, &'a [u8]) -> Option<Option<(u64, T)>>,
+) -> Option<(u64, T)> {
+    while !rest.is_empty() {
+        match cut(rest).and_then(|(kind, flags, body)| read(kind, flags, body)) {
+            Some(Some((time_ns, record))) => {
+                *last_ns = time_ns;
+                return Some((time_ns, record));
+            }
+            Some(None) => {}
+            None => {
+                *rest = &[];
+                return Some((*last_ns, damaged));
+            }
+        }
+    }
+    None
+}
+
+/// Type, flags and body of the next record, which is taken off; `None` where it
+/// makes no sense.
+fn cut<'a>(rest: &mut &'a [u8]) -> Option<(u32, u16, &'a [u8])> {
+    let mut header = Bytes::new(rest, Native);
+    let (kind, flags) = (header.u32()?, header.u16()?);
+    let size = usize::from(header.u16()?);
+    let body = rest.get(HEADER..size)?;
+    *rest = &rest[size..];
+    Some((kind, flags, body))
+}
+
+#[cfg(test)]
+#[path = "perf_tests.rs"]
+mod tests;
