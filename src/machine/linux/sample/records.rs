@@ -10,6 +10,8 @@
 use perf_event_open_sys::bindings as perf;
 
 use crate::machine::linux::perf_record::{self, Reader};
+use crate::trace;
+use crate::trace::perf::{Bytes, Native, kind};
 
 /// `sample_type` of the events whose records are read here.
 pub(super) const SAMPLE_TYPE: u64 = (perf::PERF_SAMPLE_IDENTIFIER
@@ -36,18 +38,6 @@ pub(super) const REGISTER_MASK: u64 = if cfg!(target_arch = "x86_64") {
     0
 };
 
-/// Types of records, `enum perf_event_type`.
-mod kind {
-    pub(super) const MMAP: u32 = 1;
-    pub(super) const LOST: u32 = 2;
-    pub(super) const COMM: u32 = 3;
-    pub(super) const FORK: u32 = 7;
-    pub(super) const SAMPLE: u32 = 9;
-    pub(super) const LOST_SAMPLES: u32 = 13;
-}
-
-/// `PERF_RECORD_MISC_COMM_EXEC`: the name is a new program's.
-const MISC_EXEC: u16 = 1 << 13;
 /// Numbers from here on in a call chain are no addresses but say what follows
 /// (`enum perf_callchain_context`).
 const CONTEXTS: u64 = (-4095i64).cast_unsigned();
@@ -198,12 +188,6 @@ fn read(kind: u32, flags: u16, body: &[u8]) -> Option<Option<(u64, Record<'_>)>>
     if kind == kind::SAMPLE {
         return sample(flags, body).map(Some);
     }
-    if !matches!(
-        kind,
-        kind::MMAP | kind::LOST | kind::COMM | kind::FORK | kind::LOST_SAMPLES
-    ) {
-        return Some(None);
-    }
     let at = body.len().checked_sub(TRAILER)?;
     let mut trailer = Reader(&body[at..]);
     trailer.u64()?;
@@ -221,23 +205,27 @@ fn read(kind: u32, flags: u16, body: &[u8]) -> Option<Option<(u64, Record<'_>)>>
                 path: reader.text()?,
             }
         }
-        kind::COMM => Record::Named {
-            pid: reader.i32()?,
-            tid: reader.i32()?,
-            is_exec: flags & MISC_EXEC != 0,
-            name: reader.text()?,
+        _ => match trace::perf::Record::read(kind, flags, Bytes::new(reader.0, Native))? {
+            Some(trace::perf::Record::Comm {
+                process: pid,
+                thread: tid,
+                is_exec,
+                name,
+            }) => Record::Named {
+                pid,
+                tid,
+                is_exec,
+                name,
+            },
+            Some(trace::perf::Record::Fork(task)) => Record::Fork {
+                pid: task.process,
+                parent: task.parent_process,
+                tid: task.thread,
+                parent_tid: task.parent,
+            },
+            Some(trace::perf::Record::Lost { records }) => Record::Lost(records),
+            _ => return Some(None),
         },
-        kind::FORK => Record::Fork {
-            pid: reader.i32()?,
-            parent: reader.i32()?,
-            tid: reader.i32()?,
-            parent_tid: reader.i32()?,
-        },
-        kind::LOST => {
-            reader.u64()?;
-            Record::Lost(reader.u64()?)
-        }
-        _ => Record::Lost(reader.u64()?),
     };
     Some(Some((time_ns, record)))
 }
