@@ -5,7 +5,10 @@
 //! instructions, differences, flame graphs, spinning) is computed from this
 //! value alone. Nothing here touches a process.
 
+mod accesses;
 mod amount;
+mod attribution;
+mod attribution_words;
 mod difference;
 mod function;
 mod instructions;
@@ -14,7 +17,11 @@ mod summary;
 mod tree;
 mod waits;
 
+pub use accesses::is_at_access;
 pub use amount::Amount;
+pub use attribution::{
+    Account, Attribution, Basis, Facts, Figure, Part, PartKind, Repeat, Repeats, attribute,
+};
 pub use difference::{Change, Difference, FunctionChange, NodeChange, Side};
 pub use function::{Function, Kind, REGION};
 pub use instructions::{Line, Spot};

@@ -84,7 +84,7 @@ fn times(ratio: f64) -> String {
 }
 
 /// Between both, and both where they are the same.
-fn logarithmic_mean(a: f64, b: f64) -> f64 {
+pub(super) fn logarithmic_mean(a: f64, b: f64) -> f64 {
     let ratio = (b / a).ln();
     // Near 1 the quotient would be 0 by 0; the mean differs from the middle by
     // less than the square of this.

@@ -38,6 +38,11 @@ pub struct Profile {
     pub kernel: Option<Amount>,
     /// Of that, waiting in spin hints.
     pub waits: Amount,
+    /// Of the rest, seen at accesses of memory, see
+    /// [`is_at_access`](super::is_at_access); `None` where no code was sampled.
+    pub accesses: Option<Amount>,
+    /// Time in code that could not be read: of the kernel, and of others.
+    pub unread: Amount,
     /// The longest own time first.
     pub functions: Vec<FunctionTime>,
     /// Those left out: how many, and their own time.
@@ -122,6 +127,9 @@ impl Profile {
 struct Count {
     total: Amount,
     waits: Amount,
+    accesses: Amount,
+    unread: Amount,
+    has_code: bool,
     kernel: Amount,
     has_kernel: bool,
     functions: BTreeMap<Function, FunctionTime>,
@@ -133,6 +141,8 @@ struct Count {
 impl Count {
     fn add(&mut self, samples: &Samples, run: usize, by_name: bool) {
         self.has_kernel |= samples.has_kernel;
+        self.has_code |= samples.event != Event::Proc;
+        let mut at_access: BTreeMap<usize, Option<bool>> = BTreeMap::new();
         let functions: Vec<Function> = samples
             .frames
             .iter()
@@ -149,6 +159,13 @@ impl Count {
             self.add_stack(&functions, &stack.frames, amount, waits);
             if let Some(&leaf) = stack.frames.first() {
                 self.instructions.add(samples, run, leaf, amount);
+                let at = at_access.entry(leaf);
+                let at = at.or_insert_with(|| samples.is_at_access(leaf));
+                match (waits, *at) {
+                    (false, Some(true)) => self.accesses += amount,
+                    (false, None) => self.unread += amount,
+                    (true, _) | (false, Some(false)) => {}
+                }
             }
         }
         for (thread, (sampled, waits)) in samples.threads.iter().zip(by_thread) {
@@ -235,6 +252,8 @@ impl Count {
             total: self.total,
             kernel: self.has_kernel.then_some(self.kernel),
             waits: self.waits,
+            accesses: self.has_code.then_some(self.accesses),
+            unread: self.unread,
             functions,
             functions_left_out,
             threads,

@@ -7,7 +7,7 @@
 //! alike (measured on AMD Zen 3; docs/field-reports.md). Precise modes name the
 //! hint itself, which counts too.
 
-use super::{Amount, Samples, Stack};
+use super::{Amount, Samples, Stack, is_at_access};
 use crate::code::{Arch, Code, Instruction, decode_one};
 
 /// Hints have 2 (PAUSE) to 6 bytes (UMWAIT with its prefixes).
@@ -41,6 +41,13 @@ impl Samples {
             self.code_at(leaf.pid, leaf.address)
                 .is_some_and(|code| waits_in_hint(code, leaf.address))
         })
+    }
+
+    /// Does time seen at this frame belong to an access of memory? `None` where
+    /// its code could not be read.
+    pub(super) fn is_at_access(&self, frame: usize) -> Option<bool> {
+        let frame = self.frames.get(frame).filter(|frame| !frame.is_kernel)?;
+        is_at_access(self.code_at(frame.pid, frame.address)?, frame)
     }
 
     /// How much of it stands right after a spin hint, or on one.

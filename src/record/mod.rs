@@ -5,6 +5,7 @@
 //! these types and nothing else, so that text, JSON, CSV and pages agree.
 //! `docs/records.md` describes them field by field.
 
+mod attribution;
 mod base64;
 mod bench;
 mod change;
@@ -36,6 +37,7 @@ mod topology;
 mod trace;
 mod workload;
 
+pub use attribution::{AccountRecord, AttributionRecord, PartRecord, ProbedFigure, ProfileMachine};
 pub use bench::{
     BENCH_SCHEMA, Bench, BenchCell, BenchKernel, GroupScore, Question, SmtRecord, SmtState,
 };
@@ -53,9 +55,9 @@ pub use diff::{Difference, TOPOLOGY_DIFF_SCHEMA, TopologyDiff};
 pub use finding::{DOCTOR_SCHEMA, Doctor, Finding, Severity};
 pub use fleet::{
     FLEET_DIFF_SCHEMA, FLEET_NODE_SCHEMA, FLEET_REPORT_SCHEMA, FLEET_SCHEMA, FLEET_STATUS_SCHEMA,
-    FleetCommon, FleetDiff, FleetFigure, FleetFigureChange, FleetGroup, FleetJob, FleetNode,
-    FleetOutlier, FleetRecord, FleetReport, FleetSettingChange, FleetSide, FleetStatus, FleetStep,
-    NodeFigure, NodeState, NodeStatus, NodeStep, OutlierKind, PlantedFault, StepState,
+    FleetAttribution, FleetCommon, FleetDiff, FleetFigure, FleetFigureChange, FleetGroup, FleetJob,
+    FleetNode, FleetOutlier, FleetRecord, FleetReport, FleetSettingChange, FleetSide, FleetStatus,
+    FleetStep, NodeFigure, NodeState, NodeStatus, NodeStep, OutlierKind, PlantedFault, StepState,
 };
 pub use kernel::{KERNEL_SCHEMA, KernelRecord};
 pub use kind::{AnyRecord, Kind, Record, StoredRecord, read};
@@ -65,7 +67,7 @@ pub use measured::{
     Measured, MeasuredLevel, Median, Modes, PairRecord, PauseRecord, PlateauRecord,
     SchedulingRecord, SurveyRecord,
 };
-pub use outline::{Figure, Outline};
+pub use outline::{Figure, Outline, PER_UNIT, PER_UNIT_FACTS};
 pub use placements::{PLACEMENTS_SCHEMA, PlacementsRecord, ShapeRecord, ThreadPlacements};
 pub use prediction::{PREDICTION_SCHEMA, PlacementPrediction, PredictedPlacement};
 pub use profile::{

@@ -16,7 +16,7 @@ use crate::topology::CpuSet;
 const MOST_FIGURES: usize = 24;
 
 /// Fields of records that outlines are read off.
-const FIELDS: [&str; 21] = [
+const FIELDS: [&str; 26] = [
     "schema",
     "tags",
     "host",
@@ -38,7 +38,24 @@ const FIELDS: [&str; 21] = [
     "predictions",
     "complete",
     "outliers",
+    "accesses",
+    "unread",
+    "work",
+    "pause",
+    "runs",
 ];
+
+/// Figures of a profile's unit of work: elapsed time, CPU time, and of that in
+/// spin hints, at accesses of memory, in code that could not be read.
+pub const PER_UNIT: [&str; 5] = [
+    "elapsed time per unit",
+    "CPU time per unit",
+    "spin hints per unit",
+    "memory accesses per unit",
+    "unread code per unit",
+];
+/// Figures of its machine: a PAUSE, a core cycle, a load from memory.
+pub const PER_UNIT_FACTS: [&str; 3] = ["PAUSE", "core cycle", "memory load"];
 
 /// What a record is about, where it was made, and its headline figures.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -179,7 +196,7 @@ fn figures(name: &str, record: &Value) -> Vec<Figure> {
         "pinwise.spin-pause" => spin_pause(record),
         "pinwise.trace" => trace(record),
         "pinwise.search" => search(record),
-        "pinwise.profile" => single("CPU time", "s", &record["total"]["cpu_s"]),
+        "pinwise.profile" => profile(record),
         "pinwise.fleet-report" => fleet_report(record),
         // A fleet's nodes have none: the records of their steps have them
         // already, and a list of ten thousand nodes is to stay short.
@@ -299,6 +316,59 @@ fn trace(record: &Value) -> Vec<Figure> {
     }));
     let avoidable = &record["avoidable_smt_sharing"]["percent"];
     figures.extend(single("avoidable SMT sharing", "%", avoidable));
+    figures
+}
+
+/// CPU time, and of each unit of work what differences are taken apart by.
+fn profile(record: &Value) -> Vec<Figure> {
+    let total = &record["total"]["cpu_s"];
+    let mut figures = single("CPU time", "s", total);
+    let units = record["work"]["count"]
+        .as_f64()
+        .filter(|units| *units > 0.0);
+    let runs = list(&record["runs"]);
+    let sum = |field: &str| -> Option<f64> {
+        let all: Option<Vec<f64>> = runs.iter().map(|run| run[field].as_f64()).collect();
+        all.filter(|all| !all.is_empty())
+            .map(|all| all.iter().sum())
+    };
+    let used_s = sum("used_cpu_s");
+    let (Some(units), Some(sampled_s)) = (units, total.as_f64().filter(|s| *s > 0.0)) else {
+        return figures;
+    };
+    if let (Some(wall_s), Some(_)) = (sum("wall_s"), used_s) {
+        figures.extend(single(PER_UNIT[0], "s", &(wall_s / units).into()));
+    }
+    let cpu_s = used_s.unwrap_or(sampled_s) / units;
+    let samples = record["total"]["samples"].as_f64().unwrap_or(0.0);
+    let half = 1.96 * cpu_s / samples.max(1.0).sqrt();
+    figures.push(Figure {
+        name: PER_UNIT[1].to_owned(),
+        unit: "s".to_owned(),
+        value: cpu_s,
+        low: Some(cpu_s - half),
+        high: Some(cpu_s + half),
+    });
+    for (name, field) in PER_UNIT[2..].iter().zip(["waits", "accesses", "unread"]) {
+        let part_s = record[field]["cpu_s"].as_f64();
+        let each = part_s.map(|part_s| cpu_s * part_s / sampled_s);
+        figures.extend(single(name, "s", &each.into()));
+    }
+    let pause = &record["pause"];
+    figures.extend(pause["ns"].as_f64().map(|value| Figure {
+        name: PER_UNIT_FACTS[0].to_owned(),
+        unit: "ns".to_owned(),
+        value,
+        low: pause["low_ns"].as_f64(),
+        high: pause["high_ns"].as_f64(),
+    }));
+    for (name, field) in PER_UNIT_FACTS[1..].iter().zip(["cycle_ns", "memory_ns"]) {
+        figures.extend(interval(
+            (*name).to_owned(),
+            "ns",
+            &record["machine"][field],
+        ));
+    }
     figures
 }
 

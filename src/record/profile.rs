@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::attribution::ProfileMachine;
 use super::comparison::HostRecord;
 use super::trace::TraceSource;
 use super::{Entry, StoredRecord};
@@ -39,6 +40,10 @@ pub struct ProfileRecord {
     pub work: WorkRecord,
     /// What a PAUSE takes on this machine; `null` where it was not measured.
     pub pause: Option<ProfilePause>,
+    /// What else was measured of the machine right afterwards; `null` where
+    /// nothing was.
+    #[serde(default)]
+    pub machine: Option<ProfileMachine>,
     /// Each run; of a process one.
     pub runs: Vec<ProfileRun>,
     /// The figures.
@@ -91,6 +96,19 @@ pub struct ProfileRun {
     pub cpu_s: f64,
     /// Units of work that it did.
     pub units: f64,
+    /// CPU time of all its processes as the kernel counts it, seconds; `null`
+    /// of a process that ran already.
+    #[serde(default)]
+    pub used_cpu_s: Option<f64>,
+    /// CPU time that waits in spin hints, by samples, seconds.
+    #[serde(default)]
+    pub waits_s: Option<f64>,
+    /// CPU time seen at accesses of memory, seconds.
+    #[serde(default)]
+    pub accesses_s: Option<f64>,
+    /// CPU time in code that could not be read, such as the kernel's, seconds.
+    #[serde(default)]
+    pub unread_s: Option<f64>,
     /// Exit status, or 128 + signal; `null` of a process.
     pub exit: Option<i32>,
 }
@@ -104,6 +122,15 @@ pub struct ProfileFigures {
     pub kernel: Option<AmountRecord>,
     /// Of that, waiting in spin hints: right after one, or on one.
     pub waits: AmountRecord,
+    /// Of the rest, seen at accesses of memory: on an instruction that reads or
+    /// writes memory other than the stack, or right after one; `null` where
+    /// that is not known.
+    #[serde(default)]
+    pub accesses: Option<AmountRecord>,
+    /// In code that could not be read, such as the kernel's; `null` where that
+    /// is not known.
+    #[serde(default)]
+    pub unread: Option<AmountRecord>,
     /// The longest own time first.
     pub functions: Vec<FunctionRecord>,
     /// Functions that are not in the list.
@@ -420,6 +447,8 @@ impl ProfileFigures {
             total: amount(profile.total),
             kernel: profile.kernel.map(amount),
             waits: amount(profile.waits),
+            accesses: profile.accesses.map(amount),
+            unread: profile.accesses.map(|_| amount(profile.unread)),
             functions: functions.map(|f| FunctionRecord::new(f, units)).collect(),
             functions_left_out: left_out(profile.functions_left_out),
             threads: threads.map(|t| ProfileThread::new(t, units)).collect(),
@@ -445,6 +474,10 @@ impl ProfileFigures {
             total: self.total.amount(),
             kernel: self.kernel.as_ref().map(AmountRecord::amount),
             waits: self.waits.amount(),
+            accesses: self.accesses.as_ref().map(AmountRecord::amount),
+            unread: self
+                .unread
+                .map_or(Amount::default(), |unread| unread.amount()),
             functions: self.functions.iter().map(time).collect(),
             functions_left_out: (left_out.count, left_out.own.amount()),
             tree: self.calls.tree()?,

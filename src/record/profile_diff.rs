@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::attribution::AttributionRecord;
 use super::profile::{CalledRecord, ProfileRecord};
 use crate::profile::{Change, Difference, Function, Kind, NodeChange, Pausing, Side};
 
@@ -29,6 +30,10 @@ pub struct ProfileDiff {
     /// More PAUSEs, or longer ones; `null` where one side waits in none, or
     /// what a PAUSE takes there is not known.
     pub pausing: Option<PausingRecord>,
+    /// Which part of the difference stands where: of elapsed time where both
+    /// know it, and of CPU time.
+    #[serde(default)]
+    pub attributions: Vec<AttributionRecord>,
     /// The largest change of own time first, whatever its sign.
     pub functions: Vec<FunctionChangeRecord>,
     /// Functions that are not in the list.
@@ -248,6 +253,11 @@ impl ProfileDiff {
             total: ChangeRecord::new(&difference.total),
             waits: ChangeRecord::new(&difference.waits),
             pausing: difference.pausing.as_ref().map(PausingRecord::new),
+            attributions: AttributionRecord::all(
+                &before.repeats(),
+                &after.repeats(),
+                &after.work.unit,
+            ),
             functions: all.take(MOST_FUNCTIONS).map(record).collect(),
             functions_left_out: difference.functions.len().saturating_sub(MOST_FUNCTIONS),
             calls: difference.nodes.iter().map(CallChangeRecord::new).collect(),

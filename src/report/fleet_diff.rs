@@ -1,6 +1,7 @@
 //! One group of machines against another, as text: settings, then ratios, the
 //! largest first.
 
+use super::profile_diff::attributions;
 use super::style::{Palette, paragraph, quantity, shortened, table};
 use crate::record::{FleetDiff, FleetFigureChange, FleetSide};
 use crate::stats::verdict::count;
@@ -22,6 +23,14 @@ pub fn fleet_diff(record: &FleetDiff, palette: Palette) -> String {
         "\n{}\n",
         palette.strong(&paragraph("", "", &record.sentence))
     ));
+    for found in &record.attributions {
+        let step = format!("Where the difference of {} stands", found.step);
+        text.push_str(&format!(
+            "\n{}\n",
+            palette.strong(&paragraph("", "", &step))
+        ));
+        text.push_str(&attributions(std::slice::from_ref(&found.attribution)));
+    }
     if !record.settings.is_empty() {
         text.push_str(&format!("\n{}\n", palette.strong("Settings that differ")));
         let told = |value: &Option<String>| {

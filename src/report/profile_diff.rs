@@ -2,7 +2,10 @@
 
 use super::profile::function_name;
 use super::style::{Palette, paragraph, seconds, shortened, table, visible};
-use crate::record::{ChangeRecord, DiffSide, FunctionChangeRecord, ProfileDiff};
+use crate::record::{
+    AccountRecord, AttributionRecord, ChangeRecord, DiffSide, FunctionChangeRecord, PartRecord,
+    ProfileDiff,
+};
 
 /// Columns of a function's name.
 const NAME: usize = 26;
@@ -18,18 +21,58 @@ pub fn profile_diff(record: &ProfileDiff, most: usize, palette: Palette) -> Stri
         from_to(total)
     );
     let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &heading)));
-    for (name, side) in [("before", &record.before), ("after", &record.after)] {
-        let first = format!("  {name:<7} ");
+    for (name, side) in [("A before", &record.before), ("B after", &record.after)] {
+        let first = format!("  {name:<8}  ");
         let rest = " ".repeat(first.len());
         out += &format!("{}\n", paragraph(&first, &rest, &of_side(side, &unit)));
     }
     out += "\n";
+    out += &attributions(&record.attributions);
     out += &pausing(record, &unit);
     out += &functions(record, most, &unit);
     for note in &record.notes {
         out += &format!("{}\n", paragraph("  · ", "    ", note));
     }
     out
+}
+
+/// Which part of a difference stands where: each in a sentence, and the first
+/// with its parts.
+pub(super) fn attributions(all: &[AttributionRecord]) -> String {
+    let mut out = String::new();
+    for found in all {
+        out += &format!("{}\n", paragraph("", "  ", &found.sentence));
+    }
+    let Some(first) = all.first() else {
+        return out;
+    };
+    let row = |part: &PartRecord| {
+        let time = |time: AccountRecord| {
+            let interval = format!("{} to {}", signed(time.low), signed(time.high));
+            (signed(time.value), interval)
+        };
+        let (value, interval) = part
+            .delta_s
+            .map_or(("not known".to_owned(), String::new()), time);
+        let share = part
+            .share
+            .map_or_else(String::new, |share| format!("{:.0} %", 100.0 * share.value));
+        vec![part.name.clone(), value, interval, share]
+    };
+    let rows: Vec<Vec<String>> = first.parts.iter().map(row).collect();
+    let what = if first.of == "wall" {
+        "elapsed"
+    } else {
+        "CPU time"
+    };
+    out += &format!("\n{}", table(&["Part", what, "95 %", "share"], rows));
+    for part in first.parts.iter().filter(|part| part.delta_s.is_none()) {
+        if let Some(why) = &part.detail {
+            let line = format!("{}: {why}; its part is in the unexplained one.", part.name);
+            out += &format!("{}\n", paragraph("  · ", "    ", &line));
+        }
+    }
+    out + "\n"
 }
 
 fn of_side(side: &DiffSide, unit: &str) -> String {

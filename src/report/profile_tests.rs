@@ -17,6 +17,10 @@ pub(in crate::report) fn record(scene: Scene, units: f64) -> ProfileRecord {
         samples: samples[0].total(),
         cpu_s: profile.total.cpu_s(),
         units,
+        used_cpu_s: Some(profile.total.cpu_s()),
+        waits_s: Some(profile.waits.cpu_s()),
+        accesses_s: profile.accesses.map(crate::profile::Amount::cpu_s),
+        unread_s: Some(profile.unread.cpu_s()),
         exit: Some(0),
     };
     ProfileRecord {
@@ -45,6 +49,7 @@ pub(in crate::report) fn record(scene: Scene, units: f64) -> ProfileRecord {
             low_ns: None,
             high_ns: None,
         }),
+        machine: None,
         runs: vec![run],
         figures: ProfileFigures::new(&profile, units),
         sentence: "Most of it waits.".to_owned(),

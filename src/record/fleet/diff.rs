@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::record::AttributionRecord;
+
 /// Schema of [`FleetDiff`].
 pub const FLEET_DIFF_SCHEMA: &str = "pinwise.fleet-diff/1";
 
@@ -18,10 +20,23 @@ pub struct FleetDiff {
     pub settings: Vec<FleetSettingChange>,
     /// Figures that both have.
     pub figures: Vec<FleetFigureChange>,
+    /// Which part of the difference of a profiled workload stands where.
+    #[serde(default)]
+    pub attributions: Vec<FleetAttribution>,
     /// Figures that one of them lacks.
     pub only_one: Vec<String>,
     /// The answer in one sentence.
     pub sentence: String,
+}
+
+/// A step's difference, taken apart.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FleetAttribution {
+    /// The step: a profile.
+    pub step: String,
+    /// The difference and its parts.
+    #[serde(flatten)]
+    pub attribution: AttributionRecord,
 }
 
 /// One of two groups.

@@ -8,7 +8,10 @@ mod status;
 
 use serde::{Deserialize, Serialize};
 
-pub use diff::{FLEET_DIFF_SCHEMA, FleetDiff, FleetFigureChange, FleetSettingChange, FleetSide};
+pub use diff::{
+    FLEET_DIFF_SCHEMA, FleetAttribution, FleetDiff, FleetFigureChange, FleetSettingChange,
+    FleetSide,
+};
 pub use node::{FLEET_NODE_SCHEMA, FleetNode, NodeFigure, NodeStep, StepState};
 pub use report::{
     FLEET_REPORT_SCHEMA, FleetCommon, FleetFigure, FleetGroup, FleetOutlier, FleetReport,

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
+use super::attribution::attributions;
 use super::groups::Group;
 use super::nodes::{Figure, Nodes};
 use super::population::median;
@@ -100,6 +101,7 @@ pub fn diff(a: Side<'_>, b: Side<'_>) -> Result<FleetDiff, DiffError> {
         a: side(a),
         b: side(b),
         settings: settings(a, b),
+        attributions: attributions(a, b),
         only_one: only_one.collect(),
         sentence: sentence(&changes),
         figures: changes,

@@ -6,6 +6,7 @@
 //! [`crate::stats::outliers`] and [`crate::stats::discovery`].
 
 mod attributes;
+mod attribution;
 mod diff;
 mod findings;
 mod groups;

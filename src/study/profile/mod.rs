@@ -4,6 +4,7 @@
 //!
 //! Prints and stores nothing.
 
+mod machine;
 mod sentence;
 
 use std::time::Duration;
@@ -11,14 +12,15 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use crate::machine::{Machine, MachineError, Probe, Run, SampleOrder, Sampled, Subject};
-use crate::profile::{Bounds, Event, Profile, Samples};
+use crate::profile::{Amount, Bounds, Event, Profile, Samples};
 use crate::record::{
-    PROFILE_SCHEMA, ProfileFigures, ProfilePause, ProfileRecord, ProfileRun, TraceSource,
-    WorkRecord,
+    PROFILE_SCHEMA, ProfileFigures, ProfileMachine, ProfilePause, ProfileRecord, ProfileRun,
+    TraceSource, WorkRecord,
 };
 use crate::stats::describe::{median_interval, quantile};
 use crate::study::compare::{figures_of, host_record};
 use crate::study::trace::{exit_of, last_words};
+use crate::topology::Topology;
 use crate::workload::Metric;
 
 /// Time for measuring what a PAUSE takes, the second where the first gave
@@ -121,18 +123,28 @@ pub fn run(plan: &Plan<'_>, machine: &mut dyn Machine) -> anyhow::Result<Profile
             break;
         }
     }
+    let (topology, _) = machine.topology()?;
     // The profile is complete by now: no failure here may lose it.
-    let pause = match plan.pause_cpu.map(|cpu| pause(machine, cpu)) {
-        Some(Ok(pause)) => pause,
+    let (pause, facts) = match plan.pause_cpu.map(|cpu| around(machine, &topology, cpu)) {
+        Some(Ok((pause, facts))) => (pause, Some(facts)),
         Some(Err(error)) => {
             let note = format!("What a PAUSE takes was not measured: {error}.");
             gathered.notes.push(note);
-            None
+            (None, None)
         }
-        None => None,
+        None => (None, None),
     };
-    let (topology, _) = machine.topology()?;
-    gathered.record(plan, host_record(machine, &topology), pause)
+    gathered.record(plan, host_record(machine, &topology), pause, facts)
+}
+
+/// What the machine is now at a CPU.
+fn around(
+    machine: &mut dyn Machine,
+    topology: &Topology,
+    cpu: usize,
+) -> Result<(Option<ProfilePause>, ProfileMachine), MachineError> {
+    let pause = pause(machine, cpu)?;
+    Ok((pause, machine::measured(machine, topology, cpu)?))
 }
 
 /// What a PAUSE takes on a CPU now; `None` where the CPU was taken by others all
@@ -177,13 +189,17 @@ impl Gathered {
         if known.is_some_and(|first| first.event != samples.event) {
             bail!("the runs were sampled by different events, which cannot be added");
         }
+        let alone = Profile::of(std::slice::from_ref(&samples), &NOTHING);
+        let used = run.and_then(|run| Some(run.user? + run.system?));
         self.runs.push(ProfileRun {
             wall_s: samples.wall_s,
             samples: samples.total(),
-            cpu_s: Profile::of(std::slice::from_ref(&samples), &NOTHING)
-                .total
-                .cpu_s(),
+            cpu_s: alone.total.cpu_s(),
             units: units.of(run, samples.wall_s)?,
+            used_cpu_s: used.map(|used| used.as_secs_f64()),
+            waits_s: alone.accesses.map(|_| alone.waits.cpu_s()),
+            accesses_s: alone.accesses.map(Amount::cpu_s),
+            unread_s: alone.accesses.map(|_| alone.unread.cpu_s()),
             exit,
         });
         self.own_cpu += sampled.own_cpu;
@@ -201,6 +217,7 @@ impl Gathered {
         plan: &Plan<'_>,
         host: crate::record::HostRecord,
         pause: Option<ProfilePause>,
+        machine: Option<ProfileMachine>,
     ) -> anyhow::Result<ProfileRecord> {
         let Some(first) = self.samples.first() else {
             bail!("nothing was sampled");
@@ -236,6 +253,7 @@ impl Gathered {
             sentence: sentence::summary(&profile),
             work,
             pause,
+            machine,
             exit: self.runs.last().and_then(|run| run.exit),
             runs: self.runs,
             notes,
@@ -251,3 +269,6 @@ const NOTHING: Bounds = Bounds {
     spots: 0,
     nodes: 0,
 };
+
+#[cfg(test)]
+mod tests;

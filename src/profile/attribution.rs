@@ -1,0 +1,583 @@
+//! Which part of a difference stands in spin-waits, memory, frequency and
+//! waiting: two machines, or two settings, per unit of work.
+//!
+//! The parts and an unexplained rest add up to the whole difference. What was
+//! not measured on one side is not known, and its part is in the rest; nothing
+//! is fitted to make the rest small. `docs/method.md` says how each part is
+//! computed, and what it assumes.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::pausing::logarithmic_mean;
+
+/// Standard errors of a 95 % interval.
+const NORMAL: f64 = 1.96;
+/// Runs, or nodes, from which on their own spread is taken.
+const FEWEST_REPEATS: usize = 3;
+/// Relative standard deviation from run to run that is assumed of fewer.
+const ASSUMED_SPREAD: f64 = 0.03;
+/// Differences of less are none.
+const LEAST_EFFECT: f64 = 0.01;
+/// Time away from memory is a control where it has so many samples …
+const LEAST_CONTROL: f64 = 30.0;
+/// … and this share of the time in code that was read.
+const CONTROL_SHARE: f64 = 0.1;
+
+/// A value with its standard error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Figure {
+    /// The value.
+    pub value: f64,
+    /// Its standard error.
+    pub error: f64,
+}
+
+impl Figure {
+    /// A value with the ends of its 95 % interval, where that is known.
+    #[must_use]
+    pub fn new(value: f64, low: Option<f64>, high: Option<f64>) -> Self {
+        let width = low.zip(high).map_or(0.0, |(low, high)| high - low);
+        Self {
+            value,
+            error: width.max(0.0) / (2.0 * NORMAL),
+        }
+    }
+}
+
+/// What was measured of a machine. `None`: it was not.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Facts {
+    /// What a spin-wait hint takes, ns.
+    pub pause_ns: Option<Figure>,
+    /// A core cycle, ns.
+    pub cycle_ns: Option<Figure>,
+    /// A load from memory, ns.
+    pub memory_ns: Option<Figure>,
+    /// Bandwidth of one CPU reading memory, 1e9 bytes per second.
+    pub gb_per_s: Option<Figure>,
+    /// The largest cache, bytes.
+    pub cache_bytes: Option<u64>,
+}
+
+/// A run, or a node.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Repeat {
+    /// Units of work that it did.
+    pub units: f64,
+    /// Elapsed time per unit, s; `None` where that means nothing.
+    pub wall_s: Option<f64>,
+    /// CPU time per unit, s.
+    pub cpu_s: f64,
+    /// Samples that the shares rest on.
+    pub samples: u64,
+    /// Share of the CPU time that waits in spin hints.
+    pub hints: f64,
+    /// Share seen at accesses of memory; `None` where that is not known.
+    pub accesses: Option<f64>,
+    /// Share in code that could not be read.
+    pub unread: f64,
+}
+
+/// One of two sides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Repeats {
+    /// Its runs, or nodes; never empty.
+    pub repeats: Vec<Repeat>,
+    /// Its machine.
+    pub facts: Facts,
+}
+
+/// What time is taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// Elapsed time.
+    Wall,
+    /// CPU time.
+    Cpu,
+}
+
+/// A value with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Account {
+    /// The value.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// Where a part stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PartKind {
+    /// As many spin-wait hints, each of which takes another time.
+    HintLength,
+    /// Another number of hints.
+    HintCount,
+    /// In spin-wait hints, where it is not known what one takes.
+    Hints,
+    /// At accesses of memory, beyond what the others became slower by.
+    Memory,
+    /// Another length of a core cycle.
+    Frequency,
+    /// Not on a CPU.
+    Waiting,
+    /// In none of these.
+    Unexplained,
+}
+
+impl PartKind {
+    /// As records have it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::HintLength => "spin-wait-length",
+            Self::HintCount => "spin-wait-count",
+            Self::Hints => "spin-waits",
+            Self::Memory => "memory",
+            Self::Frequency => "frequency",
+            Self::Waiting => "waiting",
+            Self::Unexplained => "unexplained",
+        }
+    }
+}
+
+/// A part of the difference.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// Where it stands.
+    pub kind: PartKind,
+    /// After less before, s per unit; `None` where it is not known.
+    pub time_s: Option<Account>,
+    /// Share of the whole difference; `None` where it is not known, or where
+    /// there is no difference.
+    pub share: Option<Account>,
+    /// The figures of both machines, or why it is not known.
+    pub detail: Option<String>,
+}
+
+/// A difference and its parts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attribution {
+    /// What is taken apart.
+    pub basis: Basis,
+    /// CPUs that are counted as its own, busy or not: the most that either
+    /// side kept busy on average, at least 1.
+    pub lanes: f64,
+    /// Before, s per unit.
+    pub before_s: f64,
+    /// After, s per unit.
+    pub after_s: f64,
+    /// After less before, s per unit.
+    pub total: Account,
+    /// Is it more than chance and than 1 %?
+    pub is_difference: bool,
+    /// Its parts, the unexplained one last; they add up to the whole.
+    pub parts: Vec<Part>,
+}
+
+/// Takes a difference apart; `None` where a side has no repeats, uses no CPU
+/// time, or elapsed time is asked for that is not known.
+#[must_use]
+pub fn attribute(before: &Repeats, after: &Repeats, basis: Basis) -> Option<Attribution> {
+    let sides = [before, after];
+    let lanes = match basis {
+        Basis::Cpu => 1.0,
+        Basis::Wall => sides
+            .into_iter()
+            .map(|side| Some(mean(side, |r| Some(r.cpu_s))? / mean(side, |r| r.wall_s)?))
+            .try_fold(1.0, |lanes, busy| Some(f64::max(lanes, busy?)))?,
+    };
+    let [a, b] = sides.map(|side| Inputs::of(side, basis, lanes));
+    let inputs = [a?, b?];
+    let known = Known::of(before, after, basis, &inputs);
+    let model = Model { known, lanes };
+    Some(model.attribution(&inputs, [&before.facts, &after.facts], basis))
+}
+
+/// Mean of the repeats, by their units.
+fn mean(side: &Repeats, of: impl Fn(&Repeat) -> Option<f64>) -> Option<f64> {
+    let mut sum = (0.0, 0.0);
+    for repeat in &side.repeats {
+        let value = of(repeat).filter(|value| value.is_finite())?;
+        sum = (sum.0 + repeat.units * value, sum.1 + repeat.units);
+    }
+    (sum.1 > 0.0).then(|| sum.0 / sum.1)
+}
+
+/// Places of [`Inputs`].
+const CPU: usize = 0;
+const IDLE: usize = 1;
+const HINTS: usize = 2;
+const ACCESSES: usize = 3;
+const UNREAD: usize = 4;
+const PAUSE: usize = 5;
+const CYCLE: usize = 6;
+const MANY: usize = 7;
+
+/// What the parts are computed of, of one side: independent of each other, as
+/// each share is one of what the shares before it leave.
+#[derive(Debug, Clone, Copy)]
+struct Inputs {
+    values: [f64; MANY],
+    errors: [f64; MANY],
+    samples: f64,
+}
+
+impl Inputs {
+    fn of(side: &Repeats, basis: Basis, lanes: f64) -> Option<Self> {
+        let mut inputs = Self {
+            values: [0.0; MANY],
+            errors: [0.0; MANY],
+            samples: side.repeats.iter().map(|r| r.samples as f64).sum(),
+        };
+        let cpu = mean(side, |r| Some(r.cpu_s)).filter(|cpu_s| *cpu_s > 0.0)?;
+        let spread = |of: &dyn Fn(&Repeat) -> f64| spread(side, of);
+        let usual = ASSUMED_SPREAD / (side.repeats.len() as f64).sqrt();
+        inputs.set(CPU, cpu, spread(&|r| r.cpu_s).unwrap_or(usual * cpu));
+        if basis == Basis::Wall {
+            let idle = lanes * mean(side, |r| r.wall_s)? - cpu;
+            let of = |r: &Repeat| lanes * r.wall_s.unwrap_or(f64::NAN) - r.cpu_s;
+            inputs.set(IDLE, idle, spread(&of).unwrap_or(usual * idle.abs()));
+        }
+        let hints = |r: &Repeat| r.hints;
+        let accesses = |r: &Repeat| rest_of(r.accesses.unwrap_or(0.0), 1.0 - r.hints);
+        let unread = |r: &Repeat| {
+            let rest = 1.0 - r.hints - r.accesses.unwrap_or(0.0);
+            rest_of(r.unread, rest)
+        };
+        let mut left = inputs.samples;
+        let shares: [(usize, &dyn Fn(&Repeat) -> f64); 3] =
+            [(HINTS, &hints), (ACCESSES, &accesses), (UNREAD, &unread)];
+        for (at, of) in shares {
+            let share = mean(side, |r| Some(of(r)))?.clamp(0.0, 1.0);
+            // Of none or all samples, too, something is known.
+            let near = (left * share + 0.5) / (left + 1.0);
+            let counting = (near * (1.0 - near) / left.max(1.0)).sqrt();
+            inputs.set(at, share, counting.max(spread(of).unwrap_or(0.0)));
+            left *= 1.0 - share;
+        }
+        let facts = side.facts;
+        for (at, fact) in [(PAUSE, facts.pause_ns), (CYCLE, facts.cycle_ns)] {
+            let fact = fact.filter(is_known);
+            let fact = fact.unwrap_or(Figure {
+                value: 1.0,
+                error: 0.0,
+            });
+            inputs.set(at, fact.value, fact.error.min(0.5 * fact.value));
+        }
+        Some(inputs)
+    }
+
+    const fn set(&mut self, at: usize, value: f64, error: f64) {
+        self.values[at] = value;
+        self.errors[at] = error;
+    }
+}
+
+fn rest_of(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+fn is_known(figure: &Figure) -> bool {
+    figure.value.is_finite() && figure.value > 0.0 && figure.error.is_finite()
+}
+
+/// Standard error of the mean by what differs between repeats, widened for how
+/// few they are; `None` of too few.
+fn spread(side: &Repeats, of: &dyn Fn(&Repeat) -> f64) -> Option<f64> {
+    let many = side.repeats.len();
+    if many < FEWEST_REPEATS {
+        return None;
+    }
+    let values: Vec<f64> = side.repeats.iter().map(of).collect();
+    let mean = values.iter().sum::<f64>() / many as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let freedom = many as f64 - 1.0;
+    let student = StudentsT::new(0.0, 1.0, freedom).ok()?;
+    let error = (squares / freedom / many as f64).sqrt();
+    Some(error * student.inverse_cdf(0.975) / NORMAL)
+}
+
+/// What both sides know.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    waiting: bool,
+    pause: bool,
+    cycle: bool,
+    accesses: bool,
+    /// Time away from memory shows what made all code slower.
+    control: bool,
+    /// Neither side waits in hints.
+    no_hints: bool,
+}
+
+impl Known {
+    fn of(before: &Repeats, after: &Repeats, basis: Basis, inputs: &[Inputs; 2]) -> Self {
+        let both = |fact: fn(&Facts) -> Option<Figure>| {
+            let mut sides = [before, after].into_iter();
+            sides.all(|side| fact(&side.facts).as_ref().is_some_and(is_known))
+        };
+        let mut repeats = before.repeats.iter().chain(&after.repeats);
+        let accesses = repeats.all(|repeat| repeat.accesses.is_some());
+        let control = |inputs: &Inputs| {
+            let times = Times::of(&inputs.values);
+            let samples = inputs.samples * times.other / inputs.values[CPU];
+            samples >= LEAST_CONTROL
+                && times.other >= CONTROL_SHARE * (times.other + times.accesses)
+        };
+        Self {
+            waiting: basis == Basis::Wall,
+            pause: both(|facts| facts.pause_ns),
+            cycle: both(|facts| facts.cycle_ns),
+            accesses,
+            control: accesses && inputs.iter().all(control),
+            no_hints: inputs.iter().all(|inputs| inputs.values[HINTS] <= 0.0),
+        }
+    }
+
+    /// Where it is not known what made other code slower, memory cannot be told
+    /// from it.
+    const fn memory(&self) -> bool {
+        self.accesses && (self.control || self.cycle)
+    }
+}
+
+/// CPU time of one side by where it was seen.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    hints: f64,
+    accesses: f64,
+    unread: f64,
+    other: f64,
+}
+
+impl Times {
+    fn of(values: &[f64; MANY]) -> Self {
+        let share = |at: usize| values[at].clamp(0.0, 1.0);
+        let hints = values[CPU] * share(HINTS);
+        let accesses = (values[CPU] - hints) * share(ACCESSES);
+        let rest = values[CPU] - hints - accesses;
+        let unread = rest * share(UNREAD);
+        Self {
+            hints,
+            accesses,
+            unread,
+            other: rest - unread,
+        }
+    }
+}
+
+/// Parts in the order of [`Model::KINDS`], then the whole.
+type Values = [f64; 7];
+const WHOLE: usize = 6;
+
+#[derive(Debug, Clone, Copy)]
+struct Model {
+    known: Known,
+    lanes: f64,
+}
+
+impl Model {
+    const KINDS: [PartKind; 6] = [
+        PartKind::HintLength,
+        PartKind::HintCount,
+        PartKind::Memory,
+        PartKind::Frequency,
+        PartKind::Waiting,
+        PartKind::Unexplained,
+    ];
+
+    /// The parts. Of time that may wait for memory or not, `goes_along` is the
+    /// share that became slower with everything else; `None`: whatever leaves
+    /// the least to memory.
+    fn values(&self, sides: &[[f64; MANY]; 2], goes_along: Option<f64>) -> Values {
+        let [a, b] = sides.each_ref().map(Times::of);
+        let ratio = |at: usize| (sides[1][at] / sides[0][at]).ln();
+        let clock = if self.known.cycle { ratio(CYCLE) } else { 0.0 };
+        let longer = if self.known.pause {
+            logarithmic_mean_of(a.hints, b.hints) * ratio(PAUSE)
+        } else {
+            0.0
+        };
+        let more = b.hints - a.hints - longer;
+        let (memory, frequency) = if self.known.accesses {
+            let control = match self.known.control {
+                true => (b.other / a.other).ln(),
+                false => clock,
+            };
+            let along = along((a.accesses, b.accesses), control, goes_along);
+            let weight = logarithmic_mean_of(a.accesses, b.accesses);
+            let memory = b.accesses - a.accesses - along.time;
+            let unread = self::along((a.unread, b.unread), clock, goes_along).time;
+            let other = logarithmic_mean_of(a.other, b.other);
+            let frequency = (along.share * weight + other) * clock + unread;
+            (if self.known.memory() { memory } else { 0.0 }, frequency)
+        } else {
+            let code = |times: &Times| times.accesses + times.other + times.unread;
+            (0.0, along((code(&a), code(&b)), clock, goes_along).time)
+        };
+        let waiting = sides[1][IDLE] - sides[0][IDLE];
+        let whole = sides[1][CPU] - sides[0][CPU] + waiting;
+        let rest = whole - longer - more - memory - frequency - waiting;
+        [longer, more, memory, frequency, waiting, rest, whole].map(|time| time / self.lanes)
+    }
+
+    fn attribution(&self, inputs: &[Inputs; 2], facts: [&Facts; 2], basis: Basis) -> Attribution {
+        let sides = inputs.each_ref().map(|inputs| inputs.values);
+        let found = self.values(&sides, None);
+        let (errors, share_errors) = self.errors(inputs, &found);
+        let extremes = [0.0, 1.0].map(|share| self.values(&sides, Some(share)));
+        let account = |at: usize, scale: f64, error: f64| {
+            let all = [found[at], extremes[0][at], extremes[1][at]].map(|v| v / scale);
+            let (low, high) = all
+                .iter()
+                .fold((all[0], all[0]), |(l, h), v| (l.min(*v), h.max(*v)));
+            Account {
+                value: all[0],
+                low: low - NORMAL * error,
+                high: high + NORMAL * error,
+            }
+        };
+        let total = account(WHOLE, 1.0, errors[WHOLE]);
+        let elapsed = |side: usize| (sides[side][CPU] + sides[side][IDLE]) / self.lanes;
+        let is_difference = total.value.abs() > NORMAL * errors[WHOLE]
+            && total.value.abs() >= LEAST_EFFECT * elapsed(0);
+        let parts = (0..WHOLE).filter_map(|at| {
+            let (kind, is_known) = self.kind(at)?;
+            let share = is_known && is_difference;
+            Some(Part {
+                kind,
+                time_s: is_known.then(|| account(at, 1.0, errors[at])),
+                share: share.then(|| account(at, total.value, share_errors[at])),
+                detail: self.detail(kind, is_known, facts),
+            })
+        });
+        Attribution {
+            basis,
+            lanes: self.lanes,
+            before_s: elapsed(0),
+            after_s: elapsed(1),
+            total,
+            is_difference,
+            parts: parts.collect(),
+        }
+    }
+
+    /// Standard errors of the parts, and of their shares of the whole: each
+    /// input is moved by its own, and what comes of it is added in squares.
+    fn errors(&self, inputs: &[Inputs; 2], found: &Values) -> (Values, Values) {
+        let (mut times, mut shares) = ([0.0; 7], [0.0; 7]);
+        let sides = inputs.each_ref().map(|inputs| inputs.values);
+        for side in 0..2 {
+            for at in 0..MANY {
+                let error = inputs[side].errors[at];
+                let moved = |sign: f64| {
+                    let mut sides = sides;
+                    sides[side][at] += sign * error;
+                    self.values(&sides, None)
+                };
+                let (up, down) = (moved(1.0), moved(-1.0));
+                for part in 0..7 {
+                    times[part] += (0.5 * (up[part] - down[part])).powi(2);
+                    // Of a whole that may be 0 there are no shares.
+                    let share = |all: &Values| all[part] / found[WHOLE];
+                    let by_whole = share(found) * (up[WHOLE] - down[WHOLE]) / found[WHOLE];
+                    let both = share(&up) - share(&down) - by_whole;
+                    shares[part] += (0.5 * both).powi(2);
+                }
+            }
+        }
+        (times.map(f64::sqrt), shares.map(f64::sqrt))
+    }
+
+    /// What stands at a place, and whether it is known; `None` where it is no
+    /// part of this.
+    fn kind(&self, at: usize) -> Option<(PartKind, bool)> {
+        let known = &self.known;
+        let kind = Self::KINDS[at];
+        Some(match kind {
+            PartKind::HintLength if !known.pause => return None,
+            PartKind::HintCount if !known.pause => (PartKind::Hints, true),
+            PartKind::Memory => (kind, known.memory()),
+            PartKind::Frequency => (kind, known.cycle),
+            PartKind::Waiting if !known.waiting => return None,
+            _ => (kind, true),
+        })
+    }
+
+    /// The figures that a part rests on, or why it is not known.
+    fn detail(&self, kind: PartKind, is_known: bool, facts: [&Facts; 2]) -> Option<String> {
+        let both =
+            |of: fn(&Facts) -> Option<Figure>| Some((of(facts[0])?.value, of(facts[1])?.value));
+        let against = |name: &str, pair: Option<(f64, f64)>, scale: &dyn Fn(f64) -> String| {
+            pair.map(|(a, b)| format!("{name}{} against {}", scale(b), scale(a)))
+        };
+        let ns = |ns: f64| format!("{ns:.1} ns");
+        match (kind, is_known) {
+            (PartKind::HintLength, _) => against("PAUSE ", both(|f| f.pause_ns), &ns),
+            (PartKind::Hints, _) if !self.known.no_hints => {
+                Some("what a PAUSE takes is not known of both".to_owned())
+            }
+            (PartKind::Frequency, true) => {
+                against("", both(|f| f.cycle_ns), &|ns| format!("{:.2} GHz", 1.0 / ns))
+            }
+            (PartKind::Frequency, false) => {
+                Some("the core's clock was not measured with both".to_owned())
+            }
+            (PartKind::Memory, true) => {
+                let latency = against("latency ", both(|f| f.memory_ns), &ns);
+                let bandwidth = against("", both(|f| f.gb_per_s), &|gb| format!("{gb:.1} GB/s"));
+                let caches = facts[0].cache_bytes.zip(facts[1].cache_bytes);
+                let caches = caches.filter(|(a, b)| a != b).and_then(|(a, b)| {
+                    let mb = |bytes: f64| format!("{:.0} MB", bytes / 1e6);
+                    against("largest cache ", Some((a as f64, b as f64)), &mb)
+                });
+                let told: Vec<String> = [latency, bandwidth, caches].into_iter().flatten().collect();
+                (!told.is_empty()).then(|| told.join(", "))
+            }
+            (PartKind::Memory, false) => Some(
+                "it is not known of both how much time was seen at accesses of memory, or what made other code slower".to_owned(),
+            ),
+            _ => None,
+        }
+    }
+}
+
+/// What goes along with everything else.
+struct Along {
+    /// Of the change, s.
+    time: f64,
+    /// Share of the time that does.
+    share: f64,
+}
+
+/// How much of a change goes along with a factor, given as its logarithm, where
+/// any share of the time may: that share, or what leaves the least of the
+/// change over.
+fn along((before, after): (f64, f64), factor: f64, share: Option<f64>) -> Along {
+    let most = logarithmic_mean_of(before, after) * factor;
+    let time = match share {
+        Some(share) => share * most,
+        None => (after - before).clamp(most.min(0.0), most.max(0.0)),
+    };
+    let share = if most.abs() > 1e-12 * (before + after) {
+        time / most
+    } else {
+        share.unwrap_or(1.0)
+    };
+    Along { time, share }
+}
+
+/// As [`logarithmic_mean`]; 0 where one of both is.
+fn logarithmic_mean_of(a: f64, b: f64) -> f64 {
+    if a > 0.0 && b > 0.0 {
+        logarithmic_mean(a, b)
+    } else {
+        0.0
+    }
+}
+
+#[cfg(test)]
+#[path = "attribution_tests.rs"]
+mod tests;
