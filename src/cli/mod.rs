@@ -244,6 +244,7 @@ fn location(global: &Global) -> anyhow::Result<Location> {
 fn parse_location(text: &str) -> anyhow::Result<Location> {
     let mut location = Location::parse(text)?;
     if let Location::Postgres(server) = &mut location {
+        password::offer_security(server)?;
         password::offer(server);
     }
     Ok(location)

@@ -1,5 +1,6 @@
-//! Where a database's password stands that its URL has not: `PGPASSWORD`, then
-//! the file that libpq reads.
+//! What libpq takes from elsewhere where a database's URL has it not: the password
+//! from `PGPASSWORD`, then from the file that libpq reads, and how the connection
+//! is protected from `PGSSLMODE`, `PGSSLROOTCERT` and `~/.postgresql/root.crt`.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::named_folder;
 use super::terminal::Terminal;
-use crate::store::Server;
+use crate::store::{Server, StoreError};
 
 /// No password file is longer.
 const LONGEST: u64 = 1 << 20;
@@ -34,6 +35,18 @@ pub(super) fn offer(server: &mut Server) {
             path.display()
         )),
     }
+}
+
+/// Tells a server how the connection to it is to be protected.
+#[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
+pub(super) fn offer_security(server: &mut Server) -> Result<(), StoreError> {
+    let mode = std::env::var("PGSSLMODE").ok();
+    let file = || {
+        let file = named_folder("HOME")?.join(".postgresql/root.crt");
+        file.is_file().then(|| file.to_string_lossy().into_owned())
+    };
+    let authorities = std::env::var("PGSSLROOTCERT").ok().or_else(file);
+    server.offer_security(mode.as_deref(), authorities.as_deref())
 }
 
 /// `PGPASSFILE`, else `~/.pgpass`.

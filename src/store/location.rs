@@ -11,6 +11,7 @@ use tokio_postgres::config::{Host, SslMode, SslNegotiation};
 
 use super::StoreError;
 use super::passfile::{self, Wanted};
+use super::sslmode::Security;
 use crate::topology::fnv1a;
 
 /// How long a server may take to answer a connection, unless the URL says it.
@@ -20,7 +21,7 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// Where the server's socket is, unless the URL says it.
 const SOCKETS: &str = "/var/run/postgresql";
 /// The port of a server, unless the URL says it.
-const PORT: u16 = 5432;
+pub(super) const PORT: u16 = 5432;
 
 const HINT: &str = "write sqlite:PATH, postgres://USER@HOST/DATABASE, or none";
 
@@ -39,6 +40,7 @@ pub enum Location {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Server {
     pub(super) config: Box<Config>,
+    pub(super) security: Security,
 }
 
 impl fmt::Debug for Server {
@@ -89,36 +91,24 @@ impl Server {
         if rest.matches('@').count() > 1 {
             return Err("there is more than one @ (write those of a password as %40)".to_owned());
         }
-        let parameters = rest.split_once('?').map_or("", |(_, after)| after);
-        for (name, value) in form_urlencoded::parse(parameters.as_bytes()) {
-            let wants_tls = matches!(&*value, "require" | "verify-ca" | "verify-full");
-            if name == "sslmode" && wants_tls {
-                return Err(format!(
-                    "sslmode={value} asks for TLS, which this pinwise does not speak (use a Unix socket with ?host=/FOLDER, or a tunnel: ssh -L 5432:localhost:5432 HOST)"
-                ));
-            }
-        }
-        let text = text.replace("sslmode=allow", "sslmode=disable");
+        let (text, security) = Security::take(text)?;
         let mut config: Config = text.parse().map_err(|error| reason(&error))?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             config.host(SOCKETS);
         }
         name_addresses(&mut config);
-        if is_here(&config) {
-            config.ssl_mode(SslMode::Disable);
-        } else if config
-            .get_hosts()
-            .iter()
-            .any(|host| matches!(host, Host::Unix(_)))
-        {
-            return Err(
-                "it names a socket and a host across a network (write one of them)".to_owned(),
-            );
-        } else {
-            // The client library then hands the connection over before anything
-            // is sent, and what it gets back looks at the server's first words.
-            config.ssl_mode(SslMode::Require);
-            config.ssl_negotiation(SslNegotiation::Direct);
+        let sockets = config.get_hosts().iter().filter(|host| is_socket(host));
+        match sockets.count() {
+            0 => {
+                // The client library then hands the connection over before
+                // anything is sent: `postgres/secure` speaks first.
+                config.ssl_mode(SslMode::Require);
+                config.ssl_negotiation(SslNegotiation::Direct);
+            }
+            count if count == config.get_hosts().len() && config.get_hostaddrs().is_empty() => {
+                config.ssl_mode(SslMode::Disable);
+            }
+            _ => return Err("it names a socket and a host (write one of them)".to_owned()),
         }
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECTING);
@@ -131,12 +121,36 @@ impl Server {
         }
         Ok(Self {
             config: Box::new(config),
+            security,
         })
     }
 
     /// Does nothing that is sent to it leave this machine?
     pub(super) fn is_here(&self) -> bool {
         is_here(&self.config)
+    }
+
+    /// Is it reached through Unix sockets?
+    pub(super) fn is_socket(&self) -> bool {
+        self.config.get_hosts().iter().all(is_socket)
+    }
+
+    /// Takes `sslmode` and `sslrootcert` as the environment has them
+    /// (`PGSSLMODE`, `PGSSLROOTCERT`), for what the URL does not say.
+    ///
+    /// # Errors
+    /// [`StoreError::Location`] where they are none that this pinwise knows, or
+    /// contradict the URL.
+    pub fn offer_security(
+        &mut self,
+        mode: Option<&str>,
+        authorities: Option<&str>,
+    ) -> Result<(), StoreError> {
+        let offered = self.security.offer(mode, authorities);
+        offered.map_err(|reason| StoreError::Location {
+            text: self.to_string(),
+            reason,
+        })
     }
 
     /// Takes this password unless the URL has one.
@@ -182,6 +196,10 @@ impl Server {
         let hash = fnv1a(format!("{shown}{addresses}").bytes());
         format!("{}-{hash:016x}", readable.collect::<String>())
     }
+}
+
+fn is_socket(host: &Host) -> bool {
+    matches!(host, Host::Unix(_))
 }
 
 /// An address without a name is its own name.

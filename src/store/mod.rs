@@ -14,6 +14,7 @@ mod postgres;
 mod prepared;
 mod spool;
 mod sqlite;
+mod sslmode;
 mod told;
 
 use serde_json::value::{RawValue, to_raw_value};
@@ -81,6 +82,14 @@ pub enum StoreError {
         /// Its URL without password.
         store: String,
         /// The server's words.
+        reason: String,
+    },
+    /// A connection that is not protected as it was asked to be.
+    #[error("the store {store} is not used: {reason}")]
+    Insecure {
+        /// Its URL without password.
+        store: String,
+        /// What is missing.
         reason: String,
     },
     /// Written by a newer pinwise.

@@ -9,6 +9,7 @@ mod owners;
 mod password;
 mod schema;
 pub(crate) mod server;
+mod tls;
 mod writers;
 
 use std::path::{Path, PathBuf};

@@ -1,69 +1,142 @@
-//! A password goes in clear text to nobody across a network.
+//! The heads of a server's messages, looked at before the client library sees
+//! them. It keeps no message back and changes none; two things end a connection:
 //!
-//! The server chooses how it is proved to it, and one that asks for the password
-//! itself gets it from the client library, whoever the server is. Over a
-//! connection that is not encrypted it may be anybody: there this refuses. It
-//! looks at the first message of the server and passes on all the rest.
+//! - The server chooses how a password is proved to it, and one that asks for the
+//!   password itself gets it from the client library, whoever the server is.
+//!   Where it may be anybody, this refuses.
+//! - The client library takes as much memory as a server announces. Messages
+//!   have a bound, and so has what is kept as long as the connection.
 
-use std::future::{Ready, ready};
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
+use tokio_postgres::tls::{ChannelBinding, TlsStream};
 
-/// The beginning of `AuthenticationCleartextPassword`: type, length, 3
-/// (PostgreSQL, "Message Formats").
-const CLEARTEXT: [u8; 9] = [b'R', 0, 0, 0, 8, 0, 0, 0, 3];
+/// No row is larger: the largest record, and what stands beside it.
+pub(super) const LARGEST_ROW: usize = 128 << 20;
+/// No other message is larger; and all that is kept of a connection is not.
+const LARGEST: usize = 1 << 20;
 
-/// The server wants what it must not get.
+/// Length of type and length of a message (PostgreSQL, "Message Formats").
+const HEAD: usize = 5;
+/// The same of an `Authentication…`, whose method follows.
+const AUTHENTICATION: usize = 9;
+/// The method of `AuthenticationCleartextPassword`.
+const CLEARTEXT: [u8; 4] = [0, 0, 0, 3];
+
+/// Why a connection is ended that could go on.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "the server asks for the password in clear text, which goes over loopback and Unix sockets only (let it ask by scram-sha-256, or use a tunnel: ssh -L 5432:localhost:5432 HOST)"
-)]
-pub(super) struct CleartextRefused;
+pub(super) enum Ended {
+    /// The server wants what it must not get.
+    #[error(
+        "the server asks for the password in clear text, which goes over loopback, Unix sockets and TLS only (write sslmode=verify-full, let it ask by scram-sha-256, or use a tunnel: ssh -L 5432:localhost:5432 HOST)"
+    )]
+    Cleartext,
+    /// It announces more than any answer needs.
+    #[error(
+        "the server sends a message of {bytes} bytes, where at most {most} are read (is it a PostgreSQL server?)"
+    )]
+    TooLarge {
+        /// What it announced.
+        bytes: usize,
+        /// What is read of such messages.
+        most: usize,
+    },
+    /// It goes on without an end.
+    #[error("the server sends settings and notices without end (is it a PostgreSQL server?)")]
+    Endless,
+}
 
-/// Puts a [`Guarded`] in the place where the client library has TLS.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Guard;
+/// What is known of the message that is just being read.
+#[derive(Debug, Default)]
+struct Messages {
+    /// Its first bytes.
+    head: [u8; AUTHENTICATION],
+    read: usize,
+    /// Bytes of it after its head that are still to come.
+    left: usize,
+    /// Bytes that the client library keeps while the connection lasts.
+    kept: usize,
+    /// Has the server said that it is ready?
+    is_ready: bool,
+}
 
-impl<S: AsyncRead + AsyncWrite + Unpin> MakeTlsConnect<S> for Guard {
-    type Stream = Guarded<S>;
-    type TlsConnect = Self;
-    type Error = io::Error;
+impl Messages {
+    /// Follows more bytes of the server.
+    fn follow(&mut self, mut bytes: &[u8], gives_password: bool) -> io::Result<()> {
+        while !bytes.is_empty() {
+            if self.left > 0 {
+                let now = self.left.min(bytes.len());
+                self.left -= now;
+                bytes = &bytes[now..];
+                continue;
+            }
+            self.head[self.read] = bytes[0];
+            self.read += 1;
+            bytes = &bytes[1..];
+            let wanted = match self.head[0] {
+                b'R' => AUTHENTICATION,
+                _ => HEAD,
+            };
+            if self.read == wanted {
+                self.left = self.judge(gives_password)?;
+                self.read = 0;
+            }
+        }
+        Ok(())
+    }
 
-    fn make_tls_connect(&mut self, _: &str) -> io::Result<Self> {
-        Ok(*self)
+    /// How many bytes follow the head.
+    fn judge(&mut self, gives_password: bool) -> io::Result<usize> {
+        let [tag, a, b, c, d, method @ ..] = self.head;
+        let length = u32::from_be_bytes([a, b, c, d]);
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let most = match tag {
+            b'D' => LARGEST_ROW,
+            _ => LARGEST,
+        };
+        if length > most {
+            let bytes = length;
+            return Err(io::Error::other(Ended::TooLarge { bytes, most }));
+        }
+        if tag == b'R' && method == CLEARTEXT && !gives_password {
+            return Err(io::Error::other(Ended::Cleartext));
+        }
+        // Before it is ready the library keeps notices, later settings.
+        if !self.is_ready || tag == b'S' {
+            self.kept += length;
+            if self.kept > LARGEST {
+                return Err(io::Error::other(Ended::Endless));
+            }
+        }
+        self.is_ready |= tag == b'Z';
+        let head = if tag == b'R' { AUTHENTICATION } else { HEAD };
+        let left = (length + 1).checked_sub(head);
+        left.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a message without length"))
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> TlsConnect<S> for Guard {
-    type Stream = Guarded<S>;
-    type Error = io::Error;
-    type Future = Ready<io::Result<Guarded<S>>>;
-
-    fn connect(self, stream: S) -> Self::Future {
-        ready(Ok(Guarded {
-            stream,
-            head: [0; CLEARTEXT.len()],
-            read: 0,
-            given: 0,
-            is_known: false,
-        }))
-    }
-}
-
-/// A connection whose first message is looked at.
-#[derive(Debug)]
+/// A connection whose messages are looked at.
 pub(super) struct Guarded<S> {
     stream: S,
-    /// The first bytes of the server.
-    head: [u8; CLEARTEXT.len()],
-    read: usize,
-    given: usize,
-    /// Is it known that the head may pass?
-    is_known: bool,
+    messages: Messages,
+    gives_password: bool,
+    /// What `tls-server-end-point` is of this connection.
+    end_point: Option<Vec<u8>>,
+}
+
+impl<S> Guarded<S> {
+    /// `gives_password`: may the server have the password itself?
+    pub(super) fn new(stream: S, gives_password: bool, end_point: Option<Vec<u8>>) -> Self {
+        Self {
+            stream,
+            messages: Messages::default(),
+            gives_password,
+            end_point,
+        }
+    }
 }
 
 impl<S> TlsStream for Guarded<S>
@@ -71,7 +144,8 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     fn channel_binding(&self) -> ChannelBinding {
-        ChannelBinding::none()
+        let end_point = self.end_point.clone();
+        end_point.map_or_else(ChannelBinding::none, ChannelBinding::tls_server_end_point)
     }
 }
 
@@ -82,25 +156,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        while !this.is_known {
-            let mut rest = ReadBuf::new(&mut this.head[this.read..]);
-            ready!(Pin::new(&mut this.stream).poll_read(context, &mut rest))?;
-            let more = rest.filled().len();
-            this.read += more;
-            let head = &this.head[..this.read];
-            if head == CLEARTEXT {
-                return Poll::Ready(Err(io::Error::other(CleartextRefused)));
-            }
-            this.is_known = more == 0 || !CLEARTEXT.starts_with(head);
-        }
-        if this.given < this.read {
-            let left = &this.head[this.given..this.read];
-            let now = left.len().min(into.remaining());
-            into.put_slice(&left[..now]);
-            this.given += now;
-            return Poll::Ready(Ok(()));
-        }
-        Pin::new(&mut this.stream).poll_read(context, into)
+        let before = into.filled().len();
+        ready!(Pin::new(&mut this.stream).poll_read(context, into))?;
+        let more = &into.filled()[before..];
+        Poll::Ready(this.messages.follow(more, this.gives_password))
     }
 }
 
@@ -127,70 +186,81 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A connection that has these bytes, so many at a time.
-    struct Pieces {
-        bytes: Vec<u8>,
-        size: usize,
-    }
-
-    impl AsyncRead for Pieces {
-        fn poll_read(
-            mut self: Pin<&mut Self>,
-            _: &mut Context<'_>,
-            into: &mut ReadBuf<'_>,
-        ) -> Poll<io::Result<()>> {
-            let now = self.size.min(self.bytes.len()).min(into.remaining());
-            let piece: Vec<u8> = self.bytes.drain(..now).collect();
-            into.put_slice(&piece);
-            Poll::Ready(Ok(()))
+    /// What is found in these bytes, read so many at a time.
+    fn followed(bytes: &[u8], size: usize, gives_password: bool) -> Result<(), String> {
+        let mut messages = Messages::default();
+        for piece in bytes.chunks(size) {
+            messages
+                .follow(piece, gives_password)
+                .map_err(|error| error.to_string())?;
         }
+        Ok(())
     }
 
-    /// What passes, by buffers of this size; `None` where it is refused.
-    fn passed(bytes: &[u8], size: usize, buffer: usize) -> Option<Vec<u8>> {
-        let mut guarded = Guarded {
-            stream: Pieces {
-                bytes: bytes.to_vec(),
-                size,
-            },
-            head: [0; CLEARTEXT.len()],
-            read: 0,
-            given: 0,
-            is_known: false,
+    /// A message of this length as it announces it, with nothing but its head.
+    fn head(tag: u8, length: usize) -> Vec<u8> {
+        let length = u32::try_from(length).unwrap().to_be_bytes();
+        [&[tag][..], &length].concat()
+    }
+
+    fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+        [head(tag, body.len() + 4), body.to_vec()].concat()
+    }
+
+    #[test]
+    fn messages_have_a_bound() {
+        let check = |bytes: &[u8], wanted: Option<&str>| match (followed(bytes, 3, true), wanted) {
+            (Ok(()), None) => {}
+            (Err(error), Some(word)) => assert!(error.contains(word), "{error}"),
+            (found, _) => panic!("{wanted:?}: {found:?}"),
         };
-        let mut context = Context::from_waker(std::task::Waker::noop());
-        let mut all = Vec::new();
-        loop {
-            let mut space = vec![0; buffer];
-            let mut into = ReadBuf::new(&mut space);
-            match Pin::new(&mut guarded).poll_read(&mut context, &mut into) {
-                Poll::Ready(Ok(())) if into.filled().is_empty() => return Some(all),
-                Poll::Ready(Ok(())) => all.extend_from_slice(into.filled()),
-                Poll::Ready(Err(error)) => {
-                    assert!(error.to_string().contains("clear text"), "{error}");
-                    return None;
-                }
-                Poll::Pending => panic!("there is always something"),
-            }
-        }
+        let ready = message(b'Z', b"I");
+        let after = |tag, length| [ready.clone(), head(tag, length)].concat();
+        check(&after(b'D', LARGEST_ROW), None);
+        check(&after(b'D', LARGEST_ROW + 1), Some("at most"));
+        check(&after(b'E', LARGEST), None);
+        check(&after(b'E', LARGEST + 1), Some("at most"));
+        check(&after(b'N', u32::MAX as usize), Some("4294967295 bytes"));
+        check(&after(b'D', 3), Some("without length"));
+        check(&message(b'R', b""), None);
+        check(
+            &[message(b'R', b""), message(b'Z', b"IIII")].concat(),
+            Some("without length"),
+        );
+    }
+
+    #[test]
+    fn what_a_connection_keeps_has_a_bound() {
+        let many = |tag| message(tag, &[b'x'; 1000]).repeat(2000);
+        let ready = message(b'Z', b"I");
+        let is_endless = |bytes: &[u8]| {
+            let found = followed(bytes, 4096, true);
+            found.is_err_and(|error| error.contains("without end"))
+        };
+        assert!(is_endless(&many(b'N')));
+        assert!(!is_endless(&[ready.clone(), many(b'N')].concat()));
+        assert!(is_endless(&[ready.clone(), many(b'S')].concat()));
+        assert!(!is_endless(&[ready, many(b'D')].concat()));
     }
 
     proptest! {
         #[test]
-        fn everything_passes_but_the_question_for_the_password(
-            bytes in prop_oneof![
-                prop::collection::vec(any::<u8>(), 0..30),
-                // Other methods, and a message that was cut off.
-                (0u8..14, prop::collection::vec(any::<u8>(), 0..9)).prop_map(|(method, more)| {
-                    [&[b'R', 0, 0, 0, 8, 0, 0, 0, method][..], &more].concat()
-                }),
-                (0..CLEARTEXT.len()).prop_map(|length| CLEARTEXT[..length].to_vec()),
-            ],
+        fn the_question_for_the_password_is_found_among_others(
+            before in prop::collection::vec((b'A'..b'P', prop::collection::vec(any::<u8>(), 0..9)), 0..5),
+            method in 0u8..14,
             size in 1usize..12,
-            buffer in 1usize..20,
         ) {
-            let wanted = (!bytes.starts_with(&CLEARTEXT)).then(|| bytes.clone());
-            prop_assert_eq!(passed(&bytes, size, buffer), wanted);
+            let mut bytes: Vec<u8> = before.iter().flat_map(|(tag, body)| message(*tag, body)).collect();
+            bytes.extend(message(b'R', &[0, 0, 0, method]));
+            prop_assert_eq!(followed(&bytes, size, false).is_err(), method == 3);
+            prop_assert_eq!(followed(&bytes, size, true), Ok(()));
+            // Without its last byte it is no question yet.
+            prop_assert_eq!(followed(&bytes[..bytes.len() - 1], size, false), Ok(()));
+        }
+
+        #[test]
+        fn any_bytes_are_followed(bytes in prop::collection::vec(any::<u8>(), 0..60), size in 1usize..12) {
+            let _ = followed(&bytes, size, false);
         }
     }
 }

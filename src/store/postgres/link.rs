@@ -6,25 +6,32 @@
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::error::Error as _;
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::{TryFutureExt, TryStreamExt};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::UnixStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
+use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{FromSqlOwned, ToSql, Type};
 use tokio_postgres::{Client, Connection, Error, NoTls, Row};
 
-use super::guard::{CleartextRefused, Guard};
+use super::guard::Ended;
+use super::secure::{Connector, Failure};
 use crate::store::StoreError;
-use crate::store::location::{Server, reason};
+use crate::store::location::{PORT, Server, reason};
 
 /// How long an answer may take; a lock is waited for shorter than that.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes that are sent within a second wherever pinwise is of use.
 const BYTES_PER_S: usize = 1 << 20;
+
+/// No answer is larger that is kept whole.
+const LARGEST_ANSWER: usize = 1 << 30;
 
 /// What every session is set to.
 const SESSION: &str = "SET search_path TO pinwise; SET lock_timeout = '5s';";
@@ -41,6 +48,8 @@ pub(super) enum Trouble {
     Locked,
     /// The server's words.
     Refused(String),
+    /// It is not encrypted as it was to be.
+    Insecure(String),
     /// In the words of the store already.
     Told(StoreError),
 }
@@ -49,6 +58,9 @@ pub(super) enum Trouble {
 #[derive(Debug)]
 pub(super) struct Link {
     server: Server,
+    connector: Connector,
+    /// Why the guard ended the connection; who asks next takes it.
+    ended: Arc<Mutex<Option<String>>>,
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,
     client: RefCell<Option<Arc<Client>>>,
@@ -71,8 +83,14 @@ impl Drop for Link {
 
 impl Link {
     pub(super) fn new(server: &Server) -> Result<Self, StoreError> {
+        let connector = Connector::new(server).map_err(|error| StoreError::Insecure {
+            store: server.to_string(),
+            reason: error.to_string(),
+        })?;
         let mut link = Self {
             server: server.clone(),
+            connector,
+            ended: Arc::default(),
             runtime: None,
             client: RefCell::new(None),
             settings: RefCell::new(SESSION.to_owned()),
@@ -121,7 +139,7 @@ impl Link {
     /// it is made again and the statement sent once more, but for one within a
     /// transaction: a statement alone must bear being carried out twice.
     pub(super) fn query(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, Trouble> {
-        self.again(|client| self.run(0, client.query_typed(sql, values)))
+        self.send(0, sql, values)
     }
 
     /// The same of a statement that brings so many bytes.
@@ -131,7 +149,7 @@ impl Link {
         sql: &str,
         values: &[Value<'_>],
     ) -> Result<Vec<Row>, Trouble> {
-        self.again(|client| self.run(bytes, client.query_typed(sql, values)))
+        self.again(|client| self.run(bytes, rows(client, sql, values)))
     }
 
     /// The first value of the only row.
@@ -198,6 +216,7 @@ impl Link {
             Trouble::Away(reason) => StoreError::Unreachable { store, reason },
             Trouble::Locked => StoreError::Locked { path: store },
             Trouble::Refused(reason) => StoreError::Refused { store, reason },
+            Trouble::Insecure(reason) => StoreError::Insecure { store, reason },
             Trouble::Told(error) => error,
         }
     }
@@ -228,19 +247,70 @@ impl Link {
     }
 
     fn connect(&self) -> Result<Arc<Client>, Trouble> {
-        let client = self.hurried(self.connecting(), |link| {
-            let config = &link.server.config;
-            match link.server.is_here() {
-                true => link.run(0, config.connect(NoTls).map_ok(drive)),
-                false => link.run(0, config.connect(Guard).map_ok(drive)),
-            }
-        })?;
+        let client = self.hurried(self.connecting(), Self::reach)?;
         let settings = self.settings.borrow().clone();
         self.run(0, client.batch_execute(&settings))?;
         let client = Arc::new(client);
         self.client.replace(Some(Arc::clone(&client)));
         self.sessions.set(self.sessions.get() + 1);
         Ok(client)
+    }
+
+    /// A new connection.
+    fn reach(&self) -> Result<Client, Trouble> {
+        if self.server.is_socket() {
+            return self.reach_socket();
+        }
+        let config = &self.server.config;
+        let connect = |connector| {
+            let connected = config.connect(connector);
+            self.run(0, connected.map_ok(|made| self.drive(made)))
+        };
+        match (connect(self.connector.clone()), self.connector.fallback()) {
+            (Err(Trouble::Insecure(_)), Some(plain)) => connect(plain),
+            (connected, _) => connected,
+        }
+    }
+
+    /// The client library lets nobody look at what passes through a socket that
+    /// it opened itself.
+    fn reach_socket(&self) -> Result<Client, Trouble> {
+        let config = &self.server.config;
+        let ports = config.get_ports();
+        let mut connected = Err(Trouble::Away("no socket is named".to_owned()));
+        for (index, host) in config.get_hosts().iter().enumerate() {
+            let Host::Unix(folder) = host else { continue };
+            let port = ports.get(index).or(ports.first()).unwrap_or(&PORT);
+            let path = folder.join(format!(".s.PGSQL.{port}"));
+            connected = self.run(0, async {
+                let stream = self.connector.plain(UnixStream::connect(path).await?);
+                let made = config.connect_raw(stream, NoTls).await?;
+                Ok::<_, Trouble>(self.drive(made))
+            });
+            if connected.is_ok() {
+                break;
+            }
+        }
+        connected
+    }
+
+    /// Lets a connection move on whenever somebody waits; its end is seen by
+    /// whoever asks next.
+    fn drive<S, T>(&self, (client, connection): (Client, Connection<S, T>)) -> Client
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let ended = Arc::clone(&self.ended);
+        drop(tokio::spawn(async move {
+            let Err(error) = connection.await else {
+                return;
+            };
+            if let (Some(reason), Ok(mut ended)) = (guarded(&error), ended.lock()) {
+                *ended = Some(reason);
+            }
+        }));
+        client
     }
 
     /// How long all that makes a connection may take: the client itself bounds
@@ -255,10 +325,10 @@ impl Link {
     }
 
     /// Waits for an answer, but not for ever.
-    fn run<T>(
+    fn run<T, E: Into<Trouble>>(
         &self,
         bytes: usize,
-        answer: impl Future<Output = Result<T, Error>>,
+        answer: impl Future<Output = Result<T, E>>,
     ) -> Result<T, Trouble> {
         let Some(runtime) = &self.runtime else {
             return Err(Trouble::Away("the connection is closed".to_owned()));
@@ -271,24 +341,46 @@ impl Link {
                 let waited = limit.as_secs_f64();
                 Err(Trouble::Away(format!("no answer within {waited:.0} s")))
             },
-            |answer| answer.map_err(|error| trouble(&error)),
+            |answer| answer.map_err(Into::into),
         );
-        if matches!(answered, Err(Trouble::Away(_))) {
-            self.disconnect();
+        if !matches!(answered, Err(Trouble::Away(_))) {
+            return answered;
         }
-        answered
+        self.disconnect();
+        let ended = self.ended.lock().ok().and_then(|mut ended| ended.take());
+        ended.map_or(answered, |reason| Err(Trouble::Refused(reason)))
     }
 }
 
-/// Lets a connection move on whenever somebody waits; its end is seen by whoever
-/// asks next.
-fn drive<S, T>((client, connection): (Client, Connection<S, T>)) -> Client
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    drop(tokio::spawn(connection));
-    client
+/// The rows of an answer, unless they are more than can be meant.
+async fn rows(client: &Client, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, Trouble> {
+    let values = values.iter().map(|(value, kind)| (*value, kind.clone()));
+    let mut found = pin!(client.query_typed_raw(sql, values).await?);
+    let mut rows = Vec::new();
+    let mut bytes = 0;
+    while let Some(row) = found.try_next().await? {
+        bytes += row.raw_size_bytes() + size_of::<Row>();
+        if bytes > LARGEST_ANSWER {
+            let gib = LARGEST_ANSWER >> 30;
+            return Err(Trouble::Refused(format!(
+                "an answer is larger than {gib} GiB"
+            )));
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+impl From<std::io::Error> for Trouble {
+    fn from(error: std::io::Error) -> Self {
+        Self::Away(plain(&error.to_string()))
+    }
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        trouble(&error)
+    }
 }
 
 /// What an error of the client means.
@@ -296,9 +388,7 @@ fn trouble(error: &Error) -> Trouble {
     let Some(told) = error.as_db_error() else {
         return match error.source() {
             None => Trouble::Away(error.to_string()),
-            Some(source) if is_refusal(source) => Trouble::Refused(source.to_string()),
-            Some(source) if source.is::<std::io::Error>() => Trouble::Away(plain(&reason(error))),
-            Some(_) => Trouble::Refused(plain(&reason(error))),
+            Some(source) => of_source(error, source),
         };
     };
     let words = plain(told.message());
@@ -331,12 +421,24 @@ fn trouble(error: &Error) -> Trouble {
     Trouble::Refused(words)
 }
 
-/// Did the connection end because the password would have been sent?
-fn is_refusal(source: &(dyn std::error::Error + 'static)) -> bool {
-    let inner = source.downcast_ref::<std::io::Error>();
-    inner
-        .and_then(std::io::Error::get_ref)
-        .is_some_and(|inner| inner.is::<CleartextRefused>())
+/// What an error means that is not the server's.
+fn of_source(error: &Error, source: &(dyn std::error::Error + 'static)) -> Trouble {
+    if let Some(reason) = guarded(error) {
+        return Trouble::Refused(reason);
+    }
+    match source.downcast_ref() {
+        Some(Failure::Insecure(insecure)) => Trouble::Insecure(plain(&insecure.to_string())),
+        Some(Failure::Io(error)) => Trouble::Away(plain(&error.to_string())),
+        None if source.is::<std::io::Error>() => Trouble::Away(plain(&reason(error))),
+        None => Trouble::Refused(plain(&reason(error))),
+    }
+}
+
+/// Why the guard ended a connection, where it did.
+fn guarded(error: &Error) -> Option<String> {
+    let error = error.source()?.downcast_ref::<std::io::Error>()?;
+    let ended = error.get_ref()?.downcast_ref::<Ended>()?;
+    Some(ended.to_string())
 }
 
 /// A server's words in one line; they may be anybody's.

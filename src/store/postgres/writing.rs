@@ -6,8 +6,12 @@ use std::collections::BTreeMap;
 use tokio_postgres::types::Type;
 
 use super::Postgres;
+use super::guard::LARGEST_ROW;
 use super::link::{Link, Trouble, text, value};
 use crate::store::{Prepared, StoreError};
+
+/// What is written can be read again, with a line beside it.
+const LARGEST_BODY: usize = LARGEST_ROW - (1 << 20);
 
 /// What becomes of a record that is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,6 +123,13 @@ pub(super) fn put(link: &Link, records: &[Prepared], conflict: Conflict) -> Resu
         .collect();
     let mut columns = Columns::default();
     for record in records.values() {
+        if record.body.len() > LARGEST_BODY {
+            let mib = LARGEST_BODY >> 20;
+            return Err(Trouble::Refused(format!(
+                "record {} is larger than {mib} MiB (an SQLite file takes it)",
+                record.entry.id
+            )));
+        }
         columns.add(record);
     }
     let [id, schema, time, host, title, verdict, body, words, outline] = &columns.texts;

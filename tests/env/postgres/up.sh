@@ -3,7 +3,8 @@
 # prints its URL. It listens on a Unix socket in DIR only. Safe to repeat: a
 # server that runs is left alone, one that was stopped starts with its data.
 # root drops to the user postgres. Without server binaries: exit status 69.
-# Settings replace those below, such as fsync=on.
+# Settings replace those below, such as fsync=on. A certificate in DIR/server.crt,
+# with its key in DIR/server.key, turns TLS on.
 set -euo pipefail
 dir=${1:?up.sh DIR [SETTING=VALUE...]}
 shift
@@ -23,7 +24,9 @@ as() {
 }
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
-[ "$(id -u)" != 0 ] || chown postgres "$dir"
+tls=
+[ ! -e "$dir/server.key" ] || tls=" -c ssl=on -c ssl_cert_file='$dir/server.crt' -c ssl_key_file='$dir/server.key'"
+[ "$(id -u)" != 0 ] || chown postgres "$dir" ${tls:+"$dir/server.key"}
 cd /
 if ! as "$bin/pg_ctl" -D "$dir/data" status >/dev/null 2>&1; then
     if [ ! -e "$dir/data/PG_VERSION" ]; then
@@ -32,7 +35,7 @@ if ! as "$bin/pg_ctl" -D "$dir/data" status >/dev/null 2>&1; then
     fi
     settings="-c listen_addresses= -c unix_socket_directories='$dir' -c max_connections=200"
     # What was committed outlasts a server that is killed, not a machine.
-    settings+=" -c fsync=off -c full_page_writes=off"
+    settings+=" -c fsync=off -c full_page_writes=off$tls"
     for setting in "$@"; do settings+=" -c $setting"; done
     as "$bin/pg_ctl" -D "$dir/data" -l "$dir/log" -w -t 60 -s start -o "$settings" \
         </dev/null || { tail -5 "$dir/log" >&2; exit 1; }

@@ -20,6 +20,7 @@ struct Shared {
 /// A server that is ended with this value.
 pub(crate) struct Server {
     folder: PathBuf,
+    settings: Vec<String>,
 }
 
 impl Drop for Server {
@@ -32,14 +33,24 @@ impl Server {
     /// Of a test's own, to be stopped and started; `None` where there is none,
     /// which is said.
     pub(crate) fn own(test: &str) -> Option<Self> {
+        Self::prepared(test, |_| Vec::new())
+    }
+
+    /// The same with what is put into its folder, and with settings.
+    pub(crate) fn prepared(test: &str, prepare: impl FnOnce(&Path) -> Vec<String>) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap().keep();
-        match up(&folder) {
-            Ok(()) => Some(Self { folder }),
+        let settings = prepare(&folder);
+        match up(&folder, &settings) {
+            Ok(()) => Some(Self { folder, settings }),
             Err(reason) => {
                 skipped(test, &reason);
                 None
             }
         }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// At once, as if the machine were switched off.
@@ -49,7 +60,7 @@ impl Server {
     }
 
     pub(crate) fn start(&self) {
-        up(&self.folder).unwrap();
+        up(&self.folder, &self.settings).unwrap();
     }
 
     /// The URL of a new database.
@@ -72,7 +83,7 @@ pub(crate) fn database(test: &str) -> Option<String> {
 
 fn start_shared() -> Result<Shared, String> {
     let folder = tempfile::tempdir().unwrap().keep();
-    up(&folder)?;
+    up(&folder, &[])?;
     // Its standard input ends when this process does.
     let down = root().join("tests/env/postgres/down.sh");
     let keeper = Command::new("setsid")
@@ -96,8 +107,8 @@ fn script(name: &str, folder: &Path) -> Command {
     command
 }
 
-fn up(folder: &Path) -> Result<(), String> {
-    let output = script("up.sh", folder).output().unwrap();
+fn up(folder: &Path, settings: &[String]) -> Result<(), String> {
+    let output = script("up.sh", folder).args(settings).output().unwrap();
     if output.status.success() {
         return Ok(());
     }

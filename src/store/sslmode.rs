@@ -1,0 +1,218 @@
+//! How a connection to a server is protected, as libpq's `sslmode` and
+//! `sslrootcert` ask it
+//! (<https://www.postgresql.org/docs/current/libpq-ssl.html>). `allow`, which
+//! encrypts only where a server insists, is refused; files are named here and
+//! read elsewhere.
+
+use std::path::PathBuf;
+
+/// What a connection must be, the weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum SslMode {
+    /// Plain.
+    Disable,
+    /// Encrypted where the server can; to whom is not asked.
+    Prefer,
+    /// Encrypted; to whom is not asked.
+    Require,
+    /// Encrypted to a server whose certificate an authority signed.
+    VerifyCa,
+    /// The same, and the certificate names the host that was asked for.
+    VerifyFull,
+}
+
+impl SslMode {
+    fn parse(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "disable" => Self::Disable,
+            "prefer" => Self::Prefer,
+            "require" => Self::Require,
+            "verify-ca" => Self::VerifyCa,
+            "verify-full" => Self::VerifyFull,
+            _ => {
+                return Err(format!(
+                    "sslmode={text} is not supported (write disable, prefer, require, verify-ca or verify-full)"
+                ));
+            }
+        })
+    }
+}
+
+/// Whose signatures make a certificate trusted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Authorities {
+    /// Those that the system trusts.
+    System,
+    /// Those of a file.
+    File(PathBuf),
+}
+
+/// What was asked for, where anything was.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Security {
+    mode: Option<SslMode>,
+    authorities: Option<Authorities>,
+}
+
+impl Security {
+    /// Takes its parameters out of a URL; what remains is for others to read.
+    pub(super) fn take(url: &str) -> Result<(String, Self), String> {
+        let mut found = Self::default();
+        let Some((before, parameters)) = url.split_once('?') else {
+            return Ok((url.to_owned(), found));
+        };
+        let mut kept = Vec::new();
+        for part in parameters.split('&') {
+            // libpq has no `+` for a space.
+            let plain = part.replace('+', "%2B");
+            let pair = form_urlencoded::parse(plain.as_bytes()).next();
+            match pair.as_ref().map(|(name, value)| (&**name, &**value)) {
+                Some(("sslmode", value)) => found.mode = Some(SslMode::parse(value)?),
+                Some(("sslrootcert", value)) => found.authorities = authorities(value),
+                Some(("sslnegotiation", "direct")) => {
+                    return Err("sslnegotiation=direct is not supported (leave it away)".to_owned());
+                }
+                _ => kept.push(part),
+            }
+        }
+        found.check()?;
+        let parameters = kept.join("&");
+        let rest = match parameters.is_empty() {
+            true => before.to_owned(),
+            false => format!("{before}?{parameters}"),
+        };
+        Ok((rest, found))
+    }
+
+    /// Takes what the environment says for what is not said yet.
+    pub(super) fn offer(&mut self, mode: Option<&str>, roots: Option<&str>) -> Result<(), String> {
+        if let (None, Some(mode)) = (self.mode, mode) {
+            self.mode = Some(SslMode::parse(mode).map_err(|reason| format!("PG{reason}"))?);
+        }
+        if self.authorities.is_none() {
+            self.authorities = roots.and_then(authorities);
+        }
+        self.check()
+    }
+
+    /// The authorities of everybody's certificates sign for whoever asks: the
+    /// name is what then tells a server from others.
+    fn check(&self) -> Result<(), String> {
+        let is_system = self.authorities == Some(Authorities::System);
+        match self.mode {
+            Some(mode) if is_system && mode < SslMode::VerifyFull => Err(
+                "sslrootcert=system checks nothing without the name (write sslmode=verify-full)"
+                    .to_owned(),
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the connection must be. As in libpq, who names the system's
+    /// authorities wants the name checked, and who names others for `require`
+    /// wants them to count.
+    pub(super) fn mode(&self) -> SslMode {
+        match (self.mode, &self.authorities) {
+            (None, Some(Authorities::System)) => SslMode::VerifyFull,
+            (None, _) => SslMode::Prefer,
+            (Some(SslMode::Require), Some(_)) => SslMode::VerifyCa,
+            (Some(mode), _) => mode,
+        }
+    }
+
+    pub(super) fn authorities(&self) -> Option<&Authorities> {
+        self.authorities.as_ref()
+    }
+}
+
+fn authorities(text: &str) -> Option<Authorities> {
+    match text {
+        "" => None,
+        "system" => Some(Authorities::System),
+        path => Some(Authorities::File(PathBuf::from(path))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rest of a URL, the mode and the authorities' file.
+    fn read(parameters: &str) -> Result<(String, SslMode, Option<Authorities>), String> {
+        let (rest, security) = Security::take(&format!("postgres://db/pin{parameters}"))?;
+        Ok((rest, security.mode(), security.authorities))
+    }
+
+    #[test]
+    fn modes_are_those_of_libpq() {
+        let file = |path: &str| Some(Authorities::File(PathBuf::from(path)));
+        let check = |parameters: &str, rest: &str, mode, authorities| {
+            let wanted = (format!("postgres://db/pin{rest}"), mode, authorities);
+            assert_eq!(read(parameters), Ok(wanted), "{parameters}");
+        };
+        check("", "", SslMode::Prefer, None);
+        check("?sslmode=disable", "", SslMode::Disable, None);
+        check(
+            "?a=b&sslmode=prefer&c=d+e",
+            "?a=b&c=d+e",
+            SslMode::Prefer,
+            None,
+        );
+        check("?%73slmode=require", "", SslMode::Require, None);
+        check("?sslrootcert=/a%20b+c", "", SslMode::Prefer, file("/a b+c"));
+        check(
+            "?sslmode=require&sslrootcert=r",
+            "",
+            SslMode::VerifyCa,
+            file("r"),
+        );
+        check(
+            "?sslrootcert=system",
+            "",
+            SslMode::VerifyFull,
+            Some(Authorities::System),
+        );
+        check(
+            "?sslmode=verify-full&sslrootcert=",
+            "",
+            SslMode::VerifyFull,
+            None,
+        );
+    }
+
+    #[test]
+    fn what_is_not_supported_is_refused_with_a_hint() {
+        for (parameters, hint) in [
+            ("?sslmode=allow", "write disable, prefer"),
+            ("?sslmode=", "write disable, prefer"),
+            ("?sslmode=require&sslrootcert=system", "sslmode=verify-full"),
+            ("?sslnegotiation=direct", "leave it away"),
+        ] {
+            let error = read(parameters).unwrap_err();
+            assert!(error.contains(hint), "{parameters}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_url_comes_before_the_environment() {
+        let check = |parameters: &str, mode, roots, wanted: Result<SslMode, &str>| {
+            let (_, mut security) = Security::take(&format!("postgres://db{parameters}")).unwrap();
+            match (security.offer(mode, roots), wanted) {
+                (Ok(()), Ok(wanted)) => assert_eq!(security.mode(), wanted, "{parameters}"),
+                (Err(error), Err(hint)) => assert!(error.contains(hint), "{error}"),
+                (offered, _) => panic!("{parameters}: {offered:?}"),
+            }
+        };
+        check("", Some("verify-ca"), None, Ok(SslMode::VerifyCa));
+        check(
+            "?sslmode=disable",
+            Some("nonsense"),
+            None,
+            Ok(SslMode::Disable),
+        );
+        check("?sslmode=require", None, Some("/r"), Ok(SslMode::VerifyCa));
+        check("", None, Some("system"), Ok(SslMode::VerifyFull));
+        check("", Some("allow"), None, Err("PGsslmode=allow"));
+        check("?sslmode=prefer", None, Some("system"), Err("verify-full"));
+    }
+}

@@ -1,0 +1,230 @@
+//! A server with TLS, and what `sslmode` makes of its certificate.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+
+use pinwise::store::StoreError;
+
+use super::Place;
+use super::server::{Server, execute, select};
+use crate::support::{pinwise, skipped, texts};
+
+/// Who comes by which method; what is asked for over the socket is not proved.
+const HBA: &str = "\
+local all all trust
+hostssl all scram 127.0.0.1/32 scram-sha-256
+host all clear 127.0.0.1/32 password
+host all postgres 127.0.0.1/32 trust
+";
+
+struct Stage {
+    server: Server,
+    port: u16,
+    socket: String,
+}
+
+impl Stage {
+    /// A server whose certificate is of the authority `ours` and names
+    /// `localhost`; another authority is `theirs`.
+    fn new(test: &str) -> Option<Self> {
+        if Command::new("openssl").arg("version").output().is_err() {
+            skipped(test, "openssl is not installed (apt-get install openssl)");
+            return None;
+        }
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        let server = Server::prepared(test, |folder| {
+            certificates(folder);
+            std::fs::write(folder.join("hba"), HBA).unwrap();
+            drop(free);
+            vec![
+                format!("port={port}"),
+                "listen_addresses=127.0.0.1".to_owned(),
+                format!("hba_file={}", folder.join("hba").display()),
+            ]
+        })?;
+        let folder = server.folder().display();
+        let socket = format!("postgres://postgres@/postgres?host={folder}&port={port}");
+        execute(
+            &socket,
+            "CREATE USER scram SUPERUSER PASSWORD 'sesame'; CREATE USER clear SUPERUSER PASSWORD 'sesame'",
+        );
+        Some(Self {
+            server,
+            port,
+            socket,
+        })
+    }
+
+    /// `{ours}` and `{theirs}` in it are the authorities' files.
+    fn url(&self, user_and_host: &str, parameters: &str) -> String {
+        let folder = self.server.folder().display();
+        let parameters = parameters
+            .replace("{ours}", &format!("{folder}/ours.crt"))
+            .replace("{theirs}", &format!("{folder}/theirs.crt"));
+        format!(
+            "postgres://{user_and_host}:{}/postgres?{parameters}",
+            self.port
+        )
+    }
+
+    /// Is the connection to this place encrypted, as the server has it?
+    fn is_encrypted(&self, user_and_host: &str, parameters: &str) -> Result<bool, StoreError> {
+        let place = Place::database(self.url(user_and_host, parameters));
+        let _store = place.try_open()?;
+        let found = select(
+            &self.socket,
+            "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+             WHERE application_name = 'pinwise'",
+        );
+        match &found.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            ["t"] => Ok(true),
+            ["f"] => Ok(false),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn check(&self, user_and_host: &str, parameters: &str, wanted: bool) {
+        match self.is_encrypted(user_and_host, parameters) {
+            Ok(found) => assert_eq!(found, wanted, "{parameters}"),
+            Err(error) => panic!("{parameters}: {error}"),
+        }
+    }
+
+    #[track_caller]
+    fn refused(&self, user_and_host: &str, parameters: &str, words: &[&str]) {
+        let error = self.is_encrypted(user_and_host, parameters).unwrap_err();
+        let error = error.to_string();
+        for word in words {
+            assert!(error.contains(word), "{parameters}: {error}");
+        }
+        assert!(
+            !error.contains('\n') && !error.contains("sesame"),
+            "{error}"
+        );
+    }
+}
+
+/// Authorities, and the server's certificate.
+fn certificates(folder: &Path) {
+    let openssl = |arguments: &[&str]| {
+        let output = Command::new("openssl")
+            .args(["req", "-x509", "-newkey", "ec", "-pkeyopt"])
+            .args(["ec_paramgen_curve:P-256", "-nodes", "-days", "2"])
+            .args(arguments)
+            .current_dir(folder)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", texts(&output).1);
+    };
+    for authority in ["ours", "theirs"] {
+        let (key, certificate) = (format!("{authority}.key"), format!("{authority}.crt"));
+        let name = format!("/CN={authority}");
+        openssl(&["-keyout", &key, "-out", &certificate, "-subj", &name]);
+    }
+    openssl(&[
+        "-CA",
+        "ours.crt",
+        "-CAkey",
+        "ours.key",
+        "-keyout",
+        "server.key",
+        "-out",
+        "server.crt",
+        "-subj",
+        "/CN=server",
+        "-addext",
+        "subjectAltName=DNS:localhost",
+        "-addext",
+        "basicConstraints=critical,CA:FALSE",
+    ]);
+}
+
+#[test]
+fn a_connection_is_as_sslmode_asks() {
+    let Some(stage) = Stage::new("a_connection_is_as_sslmode_asks") else {
+        return;
+    };
+    certificates_count(&stage);
+    passwords_go_where_they_may(&stage);
+    the_command_says_it_in_a_line(&stage);
+    // The same server without TLS.
+    stage.server.stop();
+    std::fs::remove_file(stage.server.folder().join("server.key")).unwrap();
+    stage.server.start();
+    stage.check("postgres@localhost", "", false);
+    stage.check("postgres@localhost", "sslmode=prefer", false);
+    let words = ["does not speak TLS", "sslmode=prefer", "ssh -L"];
+    stage.refused("postgres@localhost", "sslmode=require", &words);
+}
+
+fn certificates_count(stage: &Stage) {
+    stage.check("postgres@127.0.0.1", "", true);
+    stage.check("postgres@127.0.0.1", "sslmode=disable", false);
+    stage.check("postgres@127.0.0.1", "sslmode=require", true);
+    let ours = "sslmode=verify-full&sslrootcert={ours}";
+    stage.check("postgres@localhost", ours, true);
+    let words = ["not for 127.0.0.1", "sslmode=verify-ca"];
+    stage.refused("postgres@127.0.0.1", ours, &words);
+    let ours = "sslmode=verify-ca&sslrootcert={ours}";
+    stage.check("postgres@127.0.0.1", ours, true);
+    // As in libpq, named authorities count for `require`, too.
+    for mode in ["require", "verify-ca", "verify-full"] {
+        let theirs = format!("sslmode={mode}&sslrootcert={{theirs}}");
+        let words = ["no authority that counts", "sslrootcert=FILE"];
+        stage.refused("postgres@localhost", &theirs, &words);
+    }
+    let system = ["no authority that counts", "sslrootcert=FILE"];
+    if Path::new("/etc/ssl/certs/ca-certificates.crt").exists() {
+        stage.refused("postgres@localhost", "sslrootcert=system", &system);
+    }
+    let words = ["nobody is named", "sslrootcert=system"];
+    stage.refused("postgres@localhost", "sslmode=verify-full", &words);
+}
+
+fn passwords_go_where_they_may(stage: &Stage) {
+    // The server compares what SCRAM is bound to with its own certificate.
+    let bound = "sslmode=require&channel_binding=require";
+    stage.check("scram:sesame@127.0.0.1", bound, true);
+    stage.check("clear:sesame@127.0.0.1", "sslmode=disable", false);
+    // This machine, too, but not known to be: encrypted to whomever it may be.
+    stage.check("clear:sesame@0.0.0.0", "sslmode=require", true);
+    for mode in ["prefer", "disable"] {
+        let words = ["clear text", "sslmode=verify-full"];
+        stage.refused("clear:sesame@0.0.0.0", &format!("sslmode={mode}"), &words);
+    }
+}
+
+fn the_command_says_it_in_a_line(stage: &Stage) {
+    let check = |mode: &str, roots: &str, word: Option<&str>| {
+        let folder = stage.server.folder();
+        let output = pinwise(&folder.join("unused.db"))
+            .args(["--store", &stage.url("postgres@localhost", ""), "history"])
+            .env_remove("PINWISE_STORE")
+            .env("HOME", folder)
+            .env("XDG_STATE_HOME", folder.join("state"))
+            .env("PGSSLMODE", mode)
+            .env("PGSSLROOTCERT", folder.join(roots))
+            .output()
+            .unwrap();
+        let (_, err) = texts(&output);
+        let status = output.status.code();
+        match word {
+            None => assert_eq!((status, err.as_str()), (Some(0), "")),
+            Some(word) => {
+                assert_eq!((status, err.lines().count()), (Some(2), 1), "{err}");
+                assert!(err.contains(word), "{err}");
+            }
+        }
+    };
+    check("verify-full", "ours.crt", None);
+    check(
+        "verify-full",
+        "theirs.crt",
+        Some("no authority that counts"),
+    );
+    check("verify-full", "none.crt", Some("none.crt: No such file"));
+    check("allow", "ours.crt", Some("write disable, prefer"));
+}
