@@ -16,7 +16,8 @@ pub struct SampleOrder<'a> {
     /// Samples per second of a thread's CPU time.
     pub hz: u32,
     /// For how long at most; a process is then left as it was, a command is
-    /// killed as by its time-out. `None`: to the end.
+    /// killed as by its time-out. `None`: to the end. What a command leaves
+    /// running runs on.
     pub limit: Option<Duration>,
 }
 

@@ -107,6 +107,8 @@ pub struct LinuxMachine {
     disturbance: Option<usage::Disturbance>,
     /// Processes that `--prepare` left running on purpose.
     helpers: BTreeSet<libc::pid_t>,
+    /// What commands left running, to run on.
+    left: BTreeSet<libc::pid_t>,
     mark: String,
     /// Who binds the threads of the command that runs.
     binder: Option<Binder>,
@@ -165,6 +167,7 @@ impl LinuxMachine {
             throttle,
             disturbance: None,
             helpers: BTreeSet::new(),
+            left: BTreeSet::new(),
             mark,
             binder: None,
             prober: None,

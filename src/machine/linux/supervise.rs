@@ -1,5 +1,6 @@
 //! Waits for a command: its whole tree, its time-out, the user's signals.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
@@ -112,7 +113,9 @@ impl LinuxMachine {
         while self.show_and_reap(&mut watch, attendant) {
             let now = sys::monotonic();
             if watch.is_overdue(now) && attendant.leaves_daemons() {
-                watch.total.left = tree::describe(&tree::own_children(&self.helpers));
+                let left = tree::own_children(&self.spared());
+                watch.total.left = tree::describe(&left);
+                self.left.extend(left);
                 break;
             }
             self.react(&mut watch, now, deadline)?;
@@ -152,9 +155,7 @@ impl LinuxMachine {
                 sys::kill(-pid, libc::SIGKILL);
             }
         }
-        self.helpers = tree::own_children(&std::collections::BTreeSet::new())
-            .into_iter()
-            .collect();
+        self.helpers = tree::own_children(&self.left).into_iter().collect();
         if watch.cause == Some(Cause::Interrupted) {
             return Err(MachineError::Interrupted);
         }
@@ -178,12 +179,12 @@ impl LinuxMachine {
         loop {
             match self.next_ended() {
                 Ok(Some(reaped)) => {
-                    if !self.helpers.remove(&reaped.pid) {
+                    if !self.helpers.remove(&reaped.pid) && !self.left.remove(&reaped.pid) {
                         watch.add(&reaped);
                     }
                 }
-                Ok(None) if self.helpers.is_empty() => return true,
-                Ok(None) => return !tree::own_children(&self.helpers).is_empty(),
+                Ok(None) if self.helpers.is_empty() && self.left.is_empty() => return true,
+                Ok(None) => return !tree::own_children(&self.spared()).is_empty(),
                 Err(_) => return false,
             }
         }
@@ -219,7 +220,7 @@ impl LinuxMachine {
             if watch.status.is_none() && deadline.is_some_and(|deadline| now >= deadline) {
                 watch.cause = Some(Cause::TimedOut);
             } else if watch.is_overdue(now) {
-                let left = tree::own_children(&self.helpers);
+                let left = tree::own_children(&self.spared());
                 watch.cause = Some(Cause::LeftBehind(tree::describe(&left)));
             }
         }
@@ -230,14 +231,19 @@ impl LinuxMachine {
             watch.kill_until = now + tree::ENDING;
         }
         if now > watch.kill_until {
-            let left = tree::describe(&tree::own_children(&self.helpers));
+            let left = tree::describe(&tree::own_children(&self.spared()));
             return Err(MachineError::System {
                 action: "ending the command's processes".to_owned(),
                 reason: format!("{} would not end", left.join(", ")),
             });
         }
-        tree::kill_tree(watch.pid, &self.helpers);
+        tree::kill_tree(watch.pid, &self.spared());
         Ok(())
+    }
+
+    /// Children that are no part of the command now running.
+    fn spared(&self) -> BTreeSet<libc::pid_t> {
+        self.helpers.union(&self.left).copied().collect()
     }
 
     /// Sleeps until something happens, at most until `wake`; says whether one of

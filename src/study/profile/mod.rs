@@ -19,7 +19,7 @@ use crate::record::{
 };
 use crate::stats::describe::{median_interval, quantile};
 use crate::study::compare::{figures_of, host_record};
-use crate::study::trace::{exit_of, last_words};
+use crate::study::trace::{exit_of, last_words, left_running};
 use crate::topology::Topology;
 use crate::workload::Metric;
 
@@ -203,7 +203,9 @@ impl Gathered {
             exit,
         });
         self.own_cpu += sampled.own_cpu;
-        for note in sampled.notes.into_iter().chain(run.and_then(last_words)) {
+        let left = run.and_then(|run| left_running(run, "no longer sampled"));
+        let notes = sampled.notes.into_iter().chain(left);
+        for note in notes.chain(run.and_then(last_words)) {
             if !self.notes.contains(&note) {
                 self.notes.push(note);
             }

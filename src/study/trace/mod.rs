@@ -92,9 +92,12 @@ pub fn run(
     record.cost = cost.map(|cost| overhead(cost, &record, traced.own_cpu));
     record.tiers = tier_records(plan.tiers, &costs);
     record.exit = traced.run.as_ref().map(|run| exit_of(&run.end));
-    record
-        .notes
-        .extend(traced.run.as_ref().and_then(left_running));
+    record.notes.extend(
+        traced
+            .run
+            .as_ref()
+            .and_then(|run| left_running(run, "untraced")),
+    );
     record
         .notes
         .extend(traced.run.as_ref().and_then(last_words));
@@ -106,11 +109,12 @@ pub fn run(
     Ok(record)
 }
 
-fn left_running(run: &Run) -> Option<String> {
+/// Who outlived a command, and how they run on.
+pub(in crate::study) fn left_running(run: &Run, how: &str) -> Option<String> {
     let left = &run.left_running;
     (!left.is_empty()).then(|| {
         format!(
-            "The command left {} running: they run on, untraced.",
+            "The command left {} running: they run on, {how}.",
             left.join(", ")
         )
     })

@@ -198,6 +198,10 @@ impl Attendant for Session {
         self.next
     }
 
+    fn leaves_daemons(&self) -> bool {
+        true
+    }
+
     fn attend(&mut self, now: Duration, stir: Stir) -> bool {
         if stir.has_ended {
             // The last moment to learn what it used.

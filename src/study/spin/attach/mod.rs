@@ -28,7 +28,7 @@ use crate::spin::loops::LoopKind;
 use crate::spin::table::algorithm;
 use crate::study::compare::host_record;
 use crate::study::profile::pause;
-use crate::study::trace::{exit_of, last_words};
+use crate::study::trace::{exit_of, last_words, left_running};
 use idle::Idle;
 use sites::{Site, Sites};
 
@@ -131,7 +131,9 @@ pub fn judge(sampled: &Sampled, about: About) -> SpinAttachRecord {
     let total = samples.total();
     let places = tally.places(samples, cpu_s, pause_ns);
     let notes = sampled.notes.iter().cloned();
-    let words = sampled.run.as_ref().and_then(last_words);
+    let run = sampled.run.as_ref();
+    let left = run.and_then(|run| left_running(run, "no longer sampled"));
+    let words = left.into_iter().chain(run.and_then(last_words));
     let mut record = SpinAttachRecord {
         schema: SPIN_ATTACH_SCHEMA.to_owned(),
         id: String::new(),

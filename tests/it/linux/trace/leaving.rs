@@ -1,4 +1,4 @@
-//! What a traced command leaves running is left, and named.
+//! What a traced or sampled command leaves running is left, and named.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,47 +21,64 @@ impl Drop for Daemon {
     }
 }
 
-fn wait_for(path: &Path) -> String {
+fn wait_for(path: &Path, lines: usize) -> String {
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {
         match std::fs::read_to_string(path) {
-            Ok(text) if text.ends_with('\n') => return text,
+            Ok(text) if text.matches('\n').count() >= lines => return text,
             _ => std::thread::sleep(Duration::from_millis(20)),
         }
     }
     panic!("{} was never written", path.display());
 }
 
+/// Runs a command under pinwise that leaves a process behind in each of so many
+/// runs; what pinwise printed, after each of them went on.
+fn left_behind(folder: &Path, arguments: &[&str], runs: usize, status: i32) -> Option<String> {
+    let (number, gate, note) = (folder.join("pid"), folder.join("gate"), folder.join("note"));
+    // They go on when told to, and not before pinwise has ended; what they
+    // then say on standard error must not end them.
+    let line = format!(
+        "(until [ -e {} ]; do sleep 0.05; done; echo words >&2; echo on >> {}; exec sleep 1000) & echo $! >> {}; exit {status}",
+        gate.display(),
+        note.display(),
+        number.display()
+    );
+    let arguments = [arguments, &["--", "sh", "-c", &line]].concat();
+    let output = crate::support::run(&arguments);
+    let (out, err) = crate::support::texts(&output);
+    if err.contains("may not be traced") || err.contains("bind") {
+        skipped("what_a_command_leaves_running_runs_on", err.trim());
+        return None;
+    }
+    let numbers = wait_for(&number, runs);
+    let _daemons: Vec<Daemon> = numbers
+        .lines()
+        .map(|n| Daemon(n.parse().unwrap()))
+        .collect();
+    std::fs::write(&gate, "").unwrap();
+    assert_eq!(wait_for(&note, runs), "on\n".repeat(runs), "{out}{err}");
+    assert_eq!(out.matches("The command left ").count(), runs, "{out}{err}");
+    Some(out)
+}
+
 #[test]
 fn what_a_command_leaves_running_runs_on() {
-    let folder = tempfile::tempdir().unwrap();
     let test = "what_a_command_leaves_running_runs_on";
     let tiers = [&["proc"][..], &WITH_SWITCHES].concat();
     for tier in permitted(test, &tiers) {
         for place in ["os-default", "cpu:0/bound"] {
-            let file = |name: &str| folder.path().join(format!("{tier}{}{name}", place.len()));
-            let (number, gate, note) = (file("pid"), file("gate"), file("note"));
-            // It goes on when told to, and not before the trace is over; what it
-            // then says on standard error must not end it.
-            let line = format!(
-                "(until [ -e {} ]; do sleep 0.05; done; echo words >&2; echo on > {}; exec sleep 1000) & echo $! > {}; exit 3",
-                gate.display(),
-                note.display(),
-                number.display()
-            );
+            let folder = tempfile::tempdir().unwrap();
             let arguments = ["trace", "--tier", tier, "--no-cost", "--place", place];
-            let arguments = [&arguments[..], &["--", "sh", "-c", &line]].concat();
-            let output = crate::support::run(&arguments);
-            let (out, err) = crate::support::texts(&output);
-            if err.contains("may not be traced") || err.contains("bind") {
-                skipped(test, err.trim());
-                continue;
+            if let Some(out) = left_behind(folder.path(), &arguments, 1, 3) {
+                assert!(out.contains("exit status 3"), "{tier}: {out}");
             }
-            let _daemon = Daemon(wait_for(&number).trim().parse().unwrap());
-            assert!(out.contains("The command left "), "{tier}: {out}{err}");
-            assert!(out.contains("exit status 3"), "{tier}: {out}{err}");
-            std::fs::write(&gate, "").unwrap();
-            assert_eq!(wait_for(&note), "on\n");
         }
+    }
+    let sampling: [(&[&str], usize); 2] =
+        [(&["profile", "--runs", "2"], 2), (&["spin", "attach"], 1)];
+    for (arguments, runs) in sampling {
+        let folder = tempfile::tempdir().unwrap();
+        left_behind(folder.path(), arguments, runs, 0);
     }
 }
