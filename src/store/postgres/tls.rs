@@ -124,7 +124,7 @@ fn roots(authorities: Option<&Authorities>) -> Result<RootCertStore, Insecure> {
     let pem = read(path).map_err(|error| bad(&error.to_string()))?;
     let mut certificates = Vec::new();
     for certificate in CertificateDer::pem_slice_iter(&pem) {
-        certificates.push(certificate.map_err(|error| bad(&format!("{error}")))?);
+        certificates.push(certificate.map_err(|_| bad("it is damaged, or not PEM"))?);
     }
     let mut roots = RootCertStore::empty();
     let (added, _) = roots.add_parsable_certificates(certificates);
