@@ -388,3 +388,21 @@ impl Threads {
         (self.told, self.left_out)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_of_crafted_traces_saturate() {
+        let long = PartialWait {
+            is_told: true,
+            ns: u64::MAX - 1,
+            unseen_ns: u64::MAX - 1,
+        };
+        let mut wait = long;
+        wait.add(long);
+        assert_eq!((wait.ns, wait.unseen_ns), (u64::MAX, u64::MAX));
+        assert!(wait.is_lower_bound());
+    }
+}
