@@ -188,6 +188,12 @@ fn read(kind: u32, flags: u16, body: &[u8]) -> Option<Option<(u64, Record<'_>)>>
     if kind == kind::SAMPLE {
         return sample(flags, body).map(Some);
     }
+    if !matches!(
+        kind,
+        kind::MMAP | kind::LOST | kind::COMM | kind::FORK | kind::LOST_SAMPLES
+    ) {
+        return Some(None);
+    }
     let at = body.len().checked_sub(TRAILER)?;
     let mut trailer = Reader(&body[at..]);
     trailer.u64()?;
