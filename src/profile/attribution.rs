@@ -205,6 +205,9 @@ fn mean(side: &Repeats, of: impl Fn(&Repeat) -> Option<f64>) -> Option<f64> {
     (sum.1 > 0.0).then(|| sum.0 / sum.1)
 }
 
+/// A figure of a repeat.
+type Of<'a> = &'a dyn Fn(&Repeat) -> f64;
+
 /// Places of [`Inputs`].
 const CPU: usize = 0;
 const IDLE: usize = 1;
@@ -247,7 +250,7 @@ impl Inputs {
             rest_of(r.unread, rest)
         };
         let mut left = inputs.samples;
-        let shares: [(usize, &dyn Fn(&Repeat) -> f64); 3] =
+        let shares: [(usize, Of<'_>); 3] =
             [(HINTS, &hints), (ACCESSES, &accesses), (UNREAD, &unread)];
         for (at, of) in shares {
             let share = mean(side, |r| Some(of(r)))?.clamp(0.0, 1.0);

@@ -54,9 +54,11 @@ pub(super) fn attributions(all: &[AttributionRecord]) -> String {
         let (value, interval) = part
             .delta_s
             .map_or(("not known".to_owned(), String::new()), time);
-        let share = part
-            .share
-            .map_or_else(String::new, |share| format!("{:.0} %", 100.0 * share.value));
+        let share = part.share.map_or_else(String::new, |share| {
+            let percent = (100.0 * share.value).round();
+            let sign = if percent < 0.0 { "−" } else { "" };
+            format!("{sign}{:.0} %", percent.abs())
+        });
         vec![part.name.clone(), value, interval, share]
     };
     let rows: Vec<Vec<String>> = first.parts.iter().map(row).collect();

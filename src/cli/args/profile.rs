@@ -96,8 +96,8 @@ pub enum ProfileAction {
   pinwise profile diff before.json after.json --top 30
 
 Functions stand in the order of their change, CPU time per run, item or request,
-with the 95 % interval that counting samples allows. Before them stands which part of
-the difference is spin-waits, memory, frequency and waiting, and what is unexplained.")]
+with the 95 % interval that counting samples allows. Before them stands which part
+is spin-waits, memory, frequency and waiting, and what is unexplained.")]
     Diff(ProfileDiffArgs),
 }
 
