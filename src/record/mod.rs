@@ -27,11 +27,13 @@ mod placements;
 mod prediction;
 mod profile;
 mod profile_diff;
+mod profile_parts;
 mod recipe;
 mod replay;
 mod reproduction;
 mod rules;
 mod search;
+mod search_answer;
 mod search_conclusion;
 mod service;
 mod spin;
@@ -96,10 +98,12 @@ pub use rules::{
     RulesRecord,
 };
 pub use search::{
-    ConfirmationRecord, FeatureRecord, ForetoldRecord, LeastRecord, ModelJudgement,
-    OtherCpusRecord, PairsVerdict, PredictedArm, ProgressPoint, SEARCH_SCHEMA, SearchAnswer,
-    SearchArm, SearchModelRecord, SearchPlanRecord, SearchRecord, SearchRun, SearchStep,
-    SearchVerdict, SpaceRecord, TruthRecord,
+    FeatureRecord, ForetoldRecord, ModelJudgement, PairsVerdict, PredictedArm, ProgressPoint,
+    SEARCH_SCHEMA, SearchArm, SearchModelRecord, SearchPlanRecord, SearchRecord, SearchRun,
+    SearchStep, SpaceRecord,
+};
+pub use search_answer::{
+    ConfirmationRecord, LeastRecord, OtherCpusRecord, SearchAnswer, SearchVerdict, TruthRecord,
 };
 pub use service::{APPLIED_SCHEMA, Applied, ServiceRecord};
 pub use spin::{

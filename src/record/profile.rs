@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::attribution::ProfileMachine;
 use super::comparison::HostRecord;
+use super::profile_parts::function;
 use super::trace::TraceSource;
 use super::{Entry, StoredRecord};
-use crate::profile::{Amount, Function, FunctionTime, Kind, Line, Profile, Spot, ThreadTime, Tree};
+use crate::profile::{Amount, FunctionTime, Profile};
 
 /// Schema of [`ProfileRecord`].
 pub const PROFILE_SCHEMA: &str = "pinwise.profile/1";
@@ -275,160 +276,6 @@ pub struct CallRecord {
     pub samples: u64,
     /// CPU time of those, seconds.
     pub cpu_s: f64,
-}
-
-impl AmountRecord {
-    /// An amount, divided by so many units of work.
-    #[must_use]
-    pub fn new(amount: Amount, units: f64) -> Self {
-        Self {
-            samples: amount.samples,
-            cpu_s: amount.cpu_s(),
-            cpu_s_per_unit: (units > 0.0).then(|| amount.cpu_s() / units),
-        }
-    }
-
-    /// As it was.
-    #[must_use]
-    pub fn amount(&self) -> Amount {
-        amount(self.samples, self.cpu_s)
-    }
-}
-
-fn amount(samples: u64, cpu_s: f64) -> Amount {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "clamped: a time becomes the nearest whole number"
-    )]
-    let cpu_ns = (cpu_s * 1e9).round().clamp(0.0, 1e18) as u64;
-    Amount { samples, cpu_ns }
-}
-
-fn some(text: &str) -> Option<String> {
-    (!text.is_empty()).then(|| text.to_owned())
-}
-
-impl FunctionRecord {
-    fn new(time: &FunctionTime, units: f64) -> Self {
-        let function = &time.function;
-        Self {
-            name: function.name.clone(),
-            module: some(&function.module),
-            kind: function.kind.name().to_owned(),
-            own: AmountRecord::new(time.own, units),
-            own_error_s: time.own.error_s(),
-            total: AmountRecord::new(time.total, units),
-            waits: AmountRecord::new(time.waits, units),
-        }
-    }
-}
-
-impl ProfileThread {
-    fn new(time: &ThreadTime, units: f64) -> Self {
-        Self {
-            name: time.name.clone(),
-            thread: time.tid,
-            threads: time.threads,
-            sampled: AmountRecord::new(time.sampled, units),
-            waits: AmountRecord::new(time.waits, units),
-            cpu_s: time.cpu_s,
-        }
-    }
-}
-
-impl SpotRecord {
-    fn new(spot: &Spot, units: f64) -> Self {
-        Self {
-            function: spot.function.name.clone(),
-            module: some(&spot.function.module),
-            kind: spot.function.kind.name().to_owned(),
-            offset: spot.offset,
-            source: spot.source.clone(),
-            address: spot.address,
-            own: AmountRecord::new(spot.own, units),
-            shown: AmountRecord::new(spot.shown, units),
-            lines: spot
-                .lines
-                .iter()
-                .map(|l| LineRecord::new(l, units))
-                .collect(),
-        }
-    }
-}
-
-impl LineRecord {
-    fn new(line: &Line, units: f64) -> Self {
-        Self {
-            address: line.address,
-            text: line.text.clone(),
-            own: AmountRecord::new(line.own, units),
-            is_hint: line.is_hint,
-            waits: line.waits,
-        }
-    }
-}
-
-impl CalledRecord {
-    /// A function as a tree names it.
-    #[must_use]
-    pub fn new(function: &Function) -> Self {
-        Self {
-            name: function.name.clone(),
-            module: some(&function.module),
-            kind: function.kind.name().to_owned(),
-        }
-    }
-
-    /// As it was; of an unknown kind, the program's.
-    #[must_use]
-    pub fn function(&self) -> Function {
-        function(&self.name, self.module.as_deref(), &self.kind)
-    }
-}
-
-fn function(name: &str, module: Option<&str>, kind: &str) -> Function {
-    Function {
-        name: name.to_owned(),
-        module: module.unwrap_or_default().to_owned(),
-        kind: Kind::from_name(kind).unwrap_or(Kind::User),
-    }
-}
-
-impl CallsRecord {
-    fn new(tree: &Tree, left_out: Amount, units: f64) -> Self {
-        let mut functions: Vec<Function> = tree
-            .nodes()
-            .iter()
-            .map(|node| node.function.clone())
-            .collect();
-        functions.sort();
-        functions.dedup();
-        let nodes = tree.nodes().iter();
-        let call = |node: &crate::profile::Node| {
-            Some(CallRecord {
-                function: functions.binary_search(&node.function).ok()?,
-                parent: node.parent,
-                samples: node.own.samples,
-                cpu_s: node.own.cpu_s(),
-            })
-        };
-        Self {
-            nodes: nodes.filter_map(call).collect(),
-            functions: functions.iter().map(CalledRecord::new).collect(),
-            left_out: AmountRecord::new(left_out, units),
-        }
-    }
-
-    /// As it was; `None` where indices lead nowhere.
-    #[must_use]
-    pub fn tree(&self) -> Option<Tree> {
-        let nodes = self.nodes.iter().map(|call| {
-            let function = self.functions.get(call.function)?.function();
-            Some((function, call.parent, amount(call.samples, call.cpu_s)))
-        });
-        Tree::from_nodes(nodes.collect::<Option<_>>()?)
-    }
 }
 
 impl ProfileFigures {
