@@ -185,14 +185,7 @@ impl HeadlineRecord {
             "" => String::new(),
             known => format!("; {known}"),
         };
-        let mut letters = of.chars();
-        let first: String = letters
-            .next()
-            .into_iter()
-            .flat_map(char::to_uppercase)
-            .collect();
-        let rest = letters.as_str();
-        format!("{first}{rest}: {change} ({interval}){confidence}.")
+        format!("{of}: {change} ({interval}){confidence}.")
     }
 }
 
@@ -235,6 +228,6 @@ mod tests {
         let record = MetricRecord::new(&Metric::Wall, "");
         let effect = record.effect(1.25, None, Some(2.0));
         let headline = HeadlineRecord::new(&effect, "a".to_owned(), "sure".to_owned(), "none");
-        assert_eq!(headline.sentence(), "A: +25.0 % (none).");
+        assert_eq!(headline.sentence(), "a: +25.0 % (none).");
     }
 }

@@ -33,7 +33,6 @@ mod replay;
 mod reproduction;
 mod rules;
 mod search;
-mod search_answer;
 mod search_conclusion;
 mod service;
 mod spin;
@@ -98,12 +97,10 @@ pub use rules::{
     RulesRecord,
 };
 pub use search::{
-    FeatureRecord, ForetoldRecord, ModelJudgement, PairsVerdict, PredictedArm, ProgressPoint,
-    SEARCH_SCHEMA, SearchArm, SearchModelRecord, SearchPlanRecord, SearchRecord, SearchRun,
-    SearchStep, SpaceRecord,
-};
-pub use search_answer::{
-    ConfirmationRecord, LeastRecord, OtherCpusRecord, SearchAnswer, SearchVerdict, TruthRecord,
+    ConfirmationRecord, FeatureRecord, ForetoldRecord, LeastRecord, ModelJudgement,
+    OtherCpusRecord, PairsVerdict, PredictedArm, ProgressPoint, SEARCH_SCHEMA, SearchAnswer,
+    SearchArm, SearchModelRecord, SearchPlanRecord, SearchRecord, SearchRun, SearchStep,
+    SearchVerdict, SpaceRecord, TruthRecord,
 };
 pub use service::{APPLIED_SCHEMA, Applied, ServiceRecord};
 pub use spin::{
