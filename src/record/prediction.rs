@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::metric::Direction;
 use crate::stats::describe::describe;
 
 /// Schema of [`PlacementPrediction`].
@@ -23,8 +22,8 @@ pub struct PlacementPrediction {
     pub metric: String,
     /// Its unit.
     pub unit: String,
-    /// Which direction is good: costs are values, or the inverse of values.
-    pub better: Direction,
+    /// `lower` or `higher`: costs are values, or the inverse of values.
+    pub better: String,
     /// Machine that is asked about: `local` or `sim:…`.
     pub machine: String,
     /// Is it the machine that was searched?
@@ -116,7 +115,7 @@ mod tests {
             command: Vec::new(),
             metric: "wall".to_owned(),
             unit: "s".to_owned(),
-            better: Direction::Lower,
+            better: "lower".to_owned(),
             machine: "local".to_owned(),
             is_searched_machine: true,
             placements: vec![placement(None, None)],

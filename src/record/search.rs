@@ -2,53 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::command_line::CommandRecord;
-use super::metric::{EffectRecord, HeadlineRecord};
-use super::named::named;
 use super::{
     Entry, Estimate, Finding, HostRecord, MetricRecord, RunRecord, Stopped, StoredRecord,
     WorkloadRecord,
 };
-use crate::stats::verdict::percent;
 
 /// Schema of [`SearchRecord`].
 pub const SEARCH_SCHEMA: &str = "pinwise.search/1";
-
-named! {
-    /// What predictions were worth.
-    ModelJudgement {
-        /// Features explain what placements cost.
-        Fits = "fits",
-        /// They leave part of it.
-        Misfits = "misfits",
-        /// They leave most of it.
-        Useless = "useless",
-    }
-}
-
-named! {
-    /// What fresh pairs say of an arm.
-    PairsVerdict {
-        /// It costs less.
-        Faster = "faster",
-        /// It costs more.
-        Slower = "slower",
-        /// They differ by less than the indifference zone.
-        Same = "same",
-        /// It does not cost more by the indifference zone.
-        NotSlower = "not_slower",
-        /// It does not cost less by the indifference zone.
-        NotFaster = "not_faster",
-        /// None of these is shown.
-        Undecided = "undecided",
-    }
-}
 
 /// A search: candidates, every run, what the model makes of them, the answer.
 /// It is stored as it grows; of one that was cut off `stopped` is `null`, and
 /// `pinwise search --resume` goes on with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self")]
 pub struct SearchRecord {
     /// [`SEARCH_SCHEMA`].
     pub schema: String,
@@ -56,13 +21,6 @@ pub struct SearchRecord {
     pub id: String,
     /// Version of pinwise that wrote it.
     pub pinwise_version: String,
-    /// The arguments that made it, without where it is stored; empty where no
-    /// command line did.
-    #[serde(default)]
-    pub argv: Vec<String>,
-    /// The command that makes it again with the same seed; `null` likewise.
-    #[serde(default)]
-    pub again: Option<String>,
     /// When it began, RFC 3339 in UTC.
     pub started: String,
     /// Where it ran.
@@ -276,9 +234,6 @@ pub struct PredictedArm {
     pub high: f64,
     /// Expected over that of `os-default`.
     pub ratio: f64,
-    /// The same as a change of the metric, in words.
-    #[serde(default)]
-    pub change: String,
     /// Runs of the arm that count.
     pub runs: usize,
     /// What its own runs alone say; `null` without any.
@@ -349,8 +304,8 @@ pub struct SearchModelRecord {
     /// Median error of predictions made before an arm's first run, as a share;
     /// `null` with fewer than three.
     pub foretold_error: Option<f64>,
-    /// What predictions were worth.
-    pub judgement: ModelJudgement,
+    /// `fits`, `misfits` or `useless`: what predictions were worth.
+    pub judgement: String,
 }
 
 /// A feature of placements and what it costs this program.
@@ -364,14 +319,6 @@ pub struct FeatureRecord {
     pub effect: f64,
     /// Its standard deviation.
     pub sd: f64,
-    /// The effect over the range that candidates span, from the one that has
-    /// least of it to the one that has most, with its 90 % interval, as a change
-    /// of the metric; `null` where they are alike.
-    #[serde(default)]
-    pub change: Option<EffectRecord>,
-    /// Is it more than twice its standard deviation from none?
-    #[serde(default)]
-    pub is_clear: bool,
 }
 
 /// The best arm against `os-default`, in pairs run after the choice.
@@ -391,8 +338,9 @@ pub struct ConfirmationRecord {
     pub high: Option<f64>,
     /// Confidence of the interval, whenever one looks.
     pub confidence: f64,
-    /// The verdict.
-    pub verdict: PairsVerdict,
+    /// `faster`, `slower`, `same`, `not_slower` or `not_faster` (by more than the
+    /// indifference zone) or `undecided`.
+    pub verdict: String,
     /// In words, with the interval.
     pub sentence: String,
 }
@@ -415,7 +363,7 @@ pub struct OtherCpusRecord {
     /// Confidence of the interval, whenever one looks.
     pub confidence: f64,
     /// As of the confirmation, against the arm whose shape it has.
-    pub verdict: PairsVerdict,
+    pub verdict: String,
     /// In words.
     pub sentence: String,
 }
@@ -443,24 +391,6 @@ pub struct LeastRecord {
     pub confirmed: bool,
     /// In words: "4 cores of one LLC: 98 % of the best".
     pub sentence: String,
-    /// What that rests on, in words; empty where nothing smaller will do.
-    #[serde(default)]
-    pub basis: String,
-    /// Commands that run it, where it is not the best arm itself.
-    #[serde(default)]
-    pub commands: Vec<CommandRecord>,
-}
-
-impl LeastRecord {
-    pub(super) fn basis(&self) -> String {
-        let known = match (self.confirmed, self.measured) {
-            (true, _) => format!("{} fresh pairs", self.pairs),
-            (false, true) => "measured, not confirmed".to_owned(),
-            (false, false) => "predicted, not confirmed".to_owned(),
-        };
-        let (low, high) = (percent(self.low), percent(self.high));
-        format!("{known}, 90 % interval {low} to {high}")
-    }
 }
 
 /// Kinds of answer.
@@ -485,17 +415,8 @@ pub struct SearchVerdict {
     pub kind: SearchAnswer,
     /// In words.
     pub sentence: String,
-    /// The figure that says most; `null` without a confirmation.
-    #[serde(default)]
-    pub headline: Option<HeadlineRecord>,
-    /// What else was found, as sentences.
-    #[serde(default)]
-    pub beside: Vec<String>,
     /// What to do, or what is missing.
     pub advice: String,
-    /// Commands that run the best arm; none where that is `os-default`.
-    #[serde(default)]
-    pub commands: Vec<CommandRecord>,
     /// What it is conditional on.
     pub condition: String,
 }

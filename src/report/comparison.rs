@@ -4,7 +4,7 @@ mod traced;
 
 use super::style::{self, Palette, paragraph, quantity, shortened, table};
 use crate::record::{
-    Arm, CommandRecord, Comparison, Finding, HostRecord, Severity, Stopped, VerdictKind,
+    Arm, Comparison, ContrastRecord, Finding, HostRecord, Severity, Stopped, VerdictKind,
 };
 use crate::stats::verdict::{count, duration};
 use std::time::Duration;
@@ -12,8 +12,6 @@ pub(super) use traced::markdown as traced_markdown;
 
 /// Longest name in the table.
 const NAME_WIDTH: usize = 26;
-/// Longest list of CPUs.
-const CPUS_WIDTH: usize = 9;
 
 /// The whole comparison for a terminal.
 #[must_use]
@@ -63,7 +61,7 @@ fn arms_table(record: &Comparison) -> String {
         .map(|arm| row(record, arm))
         .collect();
     let header = [
-        "arm", "CPUs", "typical", "change", "interval", "spread", "verdict",
+        "arm", "CPUs", "typical", "ratio", "interval", "spread", "verdict",
     ];
     let mut text = table(&header, rows);
     let dropped: Vec<&str> = record
@@ -81,6 +79,7 @@ fn arms_table(record: &Comparison) -> String {
 }
 
 fn row(record: &Comparison, arm: &Arm) -> Vec<String> {
+    let contrast = record.contrasts.iter().find(|c| c.arm == arm.name);
     let unit = &record.metric.unit;
     let typical = arm
         .estimate
@@ -90,30 +89,48 @@ fn row(record: &Comparison, arm: &Arm) -> Vec<String> {
         .spread
         .as_ref()
         .map_or_else(|| "–".to_owned(), |s| format!("{:.1} %", 100.0 * s.cv));
-    let [change, interval] = effect(record, arm);
+    let (ratio, interval, verdict) = match contrast {
+        Some(c) => (
+            format!("{:.3}", c.ratio),
+            interval(c),
+            verdict_word(record, c).to_owned(),
+        ),
+        None if arm.invalid.is_some() => ("–".to_owned(), "–".to_owned(), "failed".to_owned()),
+        None if arm.name == record.baseline => {
+            ("1".to_owned(), String::new(), "baseline".to_owned())
+        }
+        None => ("–".to_owned(), "–".to_owned(), "–".to_owned()),
+    };
     vec![
         shortened(&arm.name, NAME_WIDTH),
-        shortened(&arm.cpus, CPUS_WIDTH),
+        shortened(&arm.cpus, 12),
         typical,
-        change,
+        ratio,
         interval,
         spread,
-        or_dash(&arm.standing).to_owned(),
+        verdict,
     ]
 }
 
-/// An arm's change against the baseline and the interval of that.
-pub(super) fn effect(record: &Comparison, arm: &Arm) -> [String; 2] {
-    let contrast = record.contrasts.iter().find(|c| c.arm == arm.name);
-    match contrast.and_then(|c| c.effect.as_ref()) {
-        Some(effect) => [effect.text.clone(), or_dash(&effect.interval).to_owned()],
-        None if arm.name == record.baseline => [String::new(), String::new()],
-        None => ["–".to_owned(), "–".to_owned()],
+/// The verdict in the metric's words, as its sentence has it.
+pub(super) fn verdict_word<'a>(record: &Comparison, contrast: &'a ContrastRecord) -> &'a str {
+    let name = record.metric.name.as_str();
+    let is_own =
+        name.starts_with("regex:") || (name.starts_with("json:") && record.metric.unit != "s");
+    match contrast.verdict.as_str() {
+        "faster" if name == "max-rss" => "smaller",
+        "slower" if name == "max-rss" => "larger",
+        "faster" if is_own => "better",
+        "slower" if is_own => "worse",
+        other => other,
     }
 }
 
-pub(super) const fn or_dash(text: &str) -> &str {
-    if text.is_empty() { "–" } else { text }
+fn interval(contrast: &ContrastRecord) -> String {
+    match (contrast.low, contrast.high) {
+        (Some(low), Some(high)) => format!("{low:.3}–{high:.3}"),
+        _ => "–".to_owned(),
+    }
 }
 
 fn verdict(record: &Comparison, palette: Palette) -> String {
@@ -130,13 +147,10 @@ fn verdict(record: &Comparison, palette: Palette) -> String {
         VerdictKind::Undecided => palette.warn(&sentence),
     };
     let mut text = format!("{painted}\n");
-    if let Some(headline) = &record.verdict.headline {
-        text.push_str(&format!("{}\n", paragraph("", "", &headline.sentence())));
+    if !record.verdict.advice.is_empty() {
+        text.push_str(&advice(&record.verdict.advice));
+        text.push('\n');
     }
-    text.push_str(&what_to_do(
-        &record.verdict.advice,
-        &record.verdict.commands,
-    ));
     let further = [&record.verdict.steadiness, &record.verdict.beside];
     for sentence in further.into_iter().flatten() {
         text.push_str(&format!(
@@ -147,17 +161,12 @@ fn verdict(record: &Comparison, palette: Palette) -> String {
     text
 }
 
-/// Advice, and the plainest command. That stays on its line, however long, so
-/// that it can be copied.
-pub(super) fn what_to_do(advice: &str, commands: &[CommandRecord]) -> String {
-    let mut text = String::new();
-    if !advice.is_empty() {
-        text.push_str(&format!("{}\n", paragraph("→ ", "  ", advice)));
+/// A command to run stays on its line, however long, so that it can be copied.
+fn advice(text: &str) -> String {
+    if text.starts_with("Run: ") {
+        return format!("→ {}", style::visible(text));
     }
-    if let Some(command) = commands.first() {
-        text.push_str(&format!("→ Run: {}\n", style::visible(&command.line)));
-    }
-    text
+    paragraph("→ ", "  ", text)
 }
 
 fn contrasts(record: &Comparison) -> String {
@@ -165,9 +174,13 @@ fn contrasts(record: &Comparison) -> String {
         .contrasts
         .iter()
         .map(|contrast| {
-            let beside = contrast.beside.iter().map(|more| format!(" {more}"));
             // Names may hold line breaks.
-            let line = style::visible(&contrast.sentence) + &beside.collect::<String>();
+            let mut line = style::visible(&contrast.sentence);
+            if let Some(ratio) = contrast.cpu_time_ratio
+                && record.metric.name == "wall"
+            {
+                line.push_str(&format!(" CPU time {}.", style::change(ratio)));
+            }
             format!("{}\n", paragraph("  ", "    ", &line))
         })
         .collect()

@@ -2,7 +2,7 @@
 
 use super::search::{NamedRow, named_table};
 use super::style::{Palette, paragraph, quantity, shortened, three_digits, visible};
-use crate::record::{Direction, PlacementPrediction, PredictedPlacement};
+use crate::record::{PlacementPrediction, PredictedPlacement};
 use crate::stats::verdict::{count, percent};
 
 /// Rows of the table.
@@ -52,9 +52,9 @@ fn row<'a>(
     is_checked: bool,
 ) -> NamedRow<'a> {
     // The inverse of a rate has no unit that people know.
-    let unit = match record.better {
-        Direction::Higher => "",
-        Direction::Lower | Direction::Other(_) => record.unit.as_str(),
+    let unit = match record.better.as_str() {
+        "higher" => "",
+        _ => record.unit.as_str(),
     };
     let dash = || "–".to_owned();
     let mut cells = vec![
@@ -122,7 +122,7 @@ mod tests {
             command: vec!["prog".to_owned(), "\u{1b}[31m".to_owned()],
             metric: "wall".to_owned(),
             unit: "s".to_owned(),
-            better: Direction::Lower,
+            better: "lower".to_owned(),
             machine: "sim:large.toml".to_owned(),
             is_searched_machine: truth,
             placements: placements.collect(),

@@ -99,8 +99,6 @@ pub struct Setting<'a> {
     pub delta: f64,
     /// How the metric is spoken of.
     pub words: Words,
-    /// Is the metric the inverse of the cost?
-    pub is_rate: bool,
     /// What of the runs is judged.
     pub judge: Judge,
     /// The steps in which the figure comes, where they are coarse.
@@ -111,52 +109,32 @@ pub struct Setting<'a> {
     pub spent: Duration,
 }
 
-impl Setting<'_> {
-    /// What a change of cost, `ln(ratio)`, is of the metric itself, as a share.
-    fn change(&self, log_ratio: f64) -> f64 {
-        gain(if self.is_rate { -log_ratio } else { log_ratio })
-    }
-
-    /// How much better or worse between these: sizes without sign.
-    fn sizes(&self, low: f64, high: f64) -> String {
-        let (a, b) = (self.change(low).abs(), self.change(high).abs());
-        percent_range(a.min(b), a.max(b))
-    }
-
-    /// Both ends as changes of the metric, the lower first.
-    fn ends(&self, low: f64, high: f64) -> (String, String) {
-        let (a, b) = (self.change(low), self.change(high));
-        (signed_percent(a.min(b)), signed_percent(a.max(b)))
-    }
-}
-
 /// One contrast as a sentence.
 #[must_use]
 pub fn contrast_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'_>) -> String {
     let arm = &setting.names[contrast.arm];
     let baseline = &setting.names[setting.baseline];
     let words = setting.words;
-    let (low, high) = (contrast.interval.low, contrast.interval.high);
+    let (low, high) = (gain(contrast.interval.low), gain(contrast.interval.high));
     let basis = count(blocks, "block");
     let judged = setting.judge.phrase();
     match contrast.decision {
         Decision::Faster => format!(
             "{arm} is {} than {baseline} by {} {judged} ({basis}).",
             words.better,
-            setting.sizes(low, high)
+            percent_range(-high, -low)
         ),
         Decision::Slower => format!(
             "{arm} is {} than {baseline} by {} {judged} ({basis}).",
             words.worse,
-            setting.sizes(low, high)
+            percent_range(low, high)
         ),
-        Decision::Same => {
-            let (low, high) = setting.ends(low, high);
-            let delta = percent(gain(setting.delta));
-            format!(
-                "{arm} is the same as {baseline} within ±{delta} {judged}: between {low} and {high} ({basis})."
-            )
-        }
+        Decision::Same => format!(
+            "{arm} is the same as {baseline} within ±{} {judged}: between {} and {} ({basis}).",
+            percent(gain(setting.delta)),
+            signed_percent(low),
+            signed_percent(high)
+        ),
         Decision::Undecided => undecided_sentence(contrast, blocks, setting),
     }
 }
@@ -189,8 +167,12 @@ fn undecided_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'_>)
 
 /// `between −2.0 % and +3.0 % in the typical run`.
 fn between(contrast: &Contrast, setting: &Setting<'_>) -> String {
-    let (low, high) = setting.ends(contrast.interval.low, contrast.interval.high);
-    format!("between {low} and {high} {}", setting.judge.phrase())
+    format!(
+        "between {} and {} {}",
+        signed_percent(gain(contrast.interval.low)),
+        signed_percent(gain(contrast.interval.high)),
+        setting.judge.phrase()
+    )
 }
 
 /// What withholds a verdict that the interval would give, as a clause: more time
@@ -198,7 +180,7 @@ fn between(contrast: &Contrast, setting: &Setting<'_>) -> String {
 fn doubt(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
     let doubts = &contrast.doubts;
     let split = |split: Split| {
-        let change = |log_ratio: f64| signed_percent(setting.change(log_ratio));
+        let change = |log_ratio: f64| signed_percent(gain(log_ratio));
         (change(split.first), change(split.second))
     };
     if doubts.depends_on_order() {
@@ -222,7 +204,7 @@ fn doubt(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
     if let Some(other) = doubts.others.iter().find(|other| other.contradicts) {
         return Some(format!(
             "{} {}",
-            signed_percent(setting.change(other.estimate)),
+            signed_percent(gain(other.estimate)),
             other.judge.phrase()
         ));
     }
@@ -304,8 +286,7 @@ pub fn overall_sentence(outcome: Outcome, look: &Look, setting: &Setting<'_>) ->
             let possible_gain = look
                 .contrasts
                 .iter()
-                .filter(|c| c.interval.low < 0.0)
-                .map(|c| setting.change(c.interval.low).abs())
+                .map(|c| -gain(c.interval.low))
                 .fold(0.0, f64::max);
             let Some(open) = open.filter(|c| c.interval.half_width().is_finite()) else {
                 return format!(
@@ -364,14 +345,14 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
         Some(contrast) => format!(
             "{name} is best: {} than {baseline} by {} {judged}{rivals}.",
             setting.words.better,
-            setting.sizes(contrast.interval.low, contrast.interval.high)
+            percent_range(-gain(contrast.interval.high), -gain(contrast.interval.low))
         ),
         None => match look.contrasts.as_slice() {
             [only] => format!(
                 "{name} is best: {} is {} by {} {judged}.",
                 setting.names[only.arm],
                 setting.words.worse,
-                setting.sizes(only.interval.low, only.interval.high)
+                percent_range(gain(only.interval.low), gain(only.interval.high))
             ),
             others => format!(
                 "{name} is best: all {} others are {} {judged}.",
@@ -413,13 +394,6 @@ pub fn percent(share: f64) -> String {
 pub fn signed_percent(share: f64) -> String {
     let sign = if share < 0.0 { '−' } else { '+' };
     format!("{sign}{} %", digits(share.abs()))
-}
-
-/// Two shares with their signs, as `−2.0 to +1.3 %`.
-#[must_use]
-pub fn signed_range(low: f64, high: f64) -> String {
-    let low = signed_percent(low);
-    format!("{} to {}", low.trim_end_matches(" %"), signed_percent(high))
 }
 
 fn percent_range(low: f64, high: f64) -> String {
@@ -486,7 +460,6 @@ mod tests {
             baseline: 0,
             delta: 0.00995,
             words: Words::SPEED,
-            is_rate: false,
             judge: Judge::Typical,
             resolution: None,
             least: 6,

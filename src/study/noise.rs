@@ -35,7 +35,7 @@ pub fn conclude(mut record: Comparison) -> Comparison {
     let alarms: Vec<&str> = record
         .contrasts
         .iter()
-        .filter(|c| c.is_decided())
+        .filter(|c| c.verdict == "faster" || c.verdict == "slower")
         .map(|c| c.arm.as_str())
         .collect();
     let floor = floor(&record);

@@ -4,7 +4,7 @@
 
 use super::plan::Plan;
 use crate::placement::Placement;
-use crate::record::{Comparison, ContrastRecord, ContrastVerdict, Finding, Severity};
+use crate::record::{Comparison, ContrastRecord, Finding, Severity};
 use crate::stats::Responses;
 use crate::stats::steadiness;
 use crate::stats::verdict::{Setting, percent};
@@ -45,9 +45,7 @@ fn sentence(record: &Comparison, plan: &Plan) -> Option<String> {
     let steady = record
         .contrasts
         .iter()
-        .filter(|c| {
-            claim(c) == Some(true) && c.verdict != ContrastVerdict::Slower && !c.depends_on_load
-        })
+        .filter(|c| claim(c) == Some(true) && c.verdict != "slower" && !c.depends_on_load)
         .filter(|c| Some(c.arm.as_str()) != placebo)
         .min_by(|a, b| {
             let ratio = |c: &ContrastRecord| c.spread_ratio.unwrap_or(1.0);
@@ -55,11 +53,11 @@ fn sentence(record: &Comparison, plan: &Plan) -> Option<String> {
         })?;
     let arm = plan.arms.iter().find(|arm| arm.name == steady.arm)?;
     let less = percent(1.0 - steady.spread_ratio?);
-    let metric = &record.metric;
-    let cost = match steady.verdict {
-        ContrastVerdict::Faster => format!("is {}", metric.better_word),
-        ContrastVerdict::Same => "costs the same".to_owned(),
-        _ => format!("is not shown to be {}", metric.worse_word),
+    let words = plan.words();
+    let cost = match steady.verdict.as_str() {
+        "faster" => format!("is {}", words.better),
+        "same" => "costs the same".to_owned(),
+        _ => format!("is not shown to be {}", words.worse),
     };
     let what = if arm.place.placement == Placement::os_default() {
         "choose it"

@@ -125,8 +125,6 @@ impl Engine<'_> {
                 }
                 None => words::least(self, arm, best, of_best),
             },
-            basis: String::new(),
-            commands: Vec::new(),
         })
     }
 }

@@ -221,7 +221,7 @@ impl Engine<'_> {
                     low: interval.map(|(low, _)| low.exp()),
                     high: interval.map(|(_, high)| high.exp()),
                     confidence: 1.0 - ALPHA / MOST_TRIES as f64,
-                    verdict: pairs.verdict(self.zone()),
+                    verdict: pairs.verdict(self.zone()).to_owned(),
                     sentence: self.sentence(against, pairs),
                 }
             })
