@@ -12,7 +12,7 @@ use super::export::{read_file, write_file};
 use super::history::needed_store;
 use super::terminal::Terminal;
 use super::{Exit, diff};
-use crate::record::{AnyRecord, Entry, Outline, RecordError, StoredRecord};
+use crate::record::{AnyRecord, Entry, Kind, Outline, RecordError, StoredRecord};
 use crate::report::page::{Line, PAGE, Shown, ShownDiff, WITHOUT_PAGE, page};
 use crate::store::{StoreError, Stored};
 
@@ -126,9 +126,8 @@ pub(super) fn of_stored(stored: &Stored) -> anyhow::Result<Reported> {
 /// A record that was exported, or printed with `--format json`.
 fn of_file(path: &Path) -> anyhow::Result<Reported> {
     let named = Named::of_file(path)?;
-    if let Err(reason) = named.record {
-        return Err(reason).with_context(|| path.display().to_string());
-    }
+    // The page shows what it finds of a record that lacks fields.
+    Kind::of_text(&named.body).with_context(|| path.display().to_string())?;
     Ok(Reported {
         outline: Outline::of(&named.body),
         entry: named.entry,

@@ -397,7 +397,7 @@ const REFUSALS: [(&str, &str); 18] = [
     ("diff|last|last", "'last'|the store has no profile"),
     ("diff|last~x|last", "'last~x'|last~1"),
     ("diff|gone.json|last", "gone.json|no such file"),
-    ("diff|other.json|last", "other.json|pinwise.trace/1"),
+    ("diff|other.json|last", "other.json|is a trace"),
     ("diff|broken.json|last", "broken.json|damaged"),
     ("diff|20991231-000000-0|last", "no record has the id"),
     ("--machine|sim:core:2 pu:1|--|true", "simulated"),

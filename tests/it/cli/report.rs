@@ -117,7 +117,7 @@ fn what_cannot_be_reported_is_refused() {
         ("report nosuch", "no record has the id 'nosuch'"),
         ("report newer.json", "a newer pinwise reads it"),
         ("report cut.json", "damaged"),
-        ("report other.json", "no record that this pinwise knows"),
+        ("report other.json", "unknown schema"),
         ("report missing.json", "missing.json"),
         ("report last -o no/such/folder.html", "no/such/folder.html"),
         (
