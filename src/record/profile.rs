@@ -104,6 +104,10 @@ pub struct ProfileFigures {
     pub kernel: Option<AmountRecord>,
     /// Of that, waiting in spin hints: right after one, or on one.
     pub waits: AmountRecord,
+    /// How complete the stacks are; `null` where there are none, and in records
+    /// that were made before there was this field.
+    #[serde(default)]
+    pub stacks: Option<StacksRecord>,
     /// The longest own time first.
     pub functions: Vec<FunctionRecord>,
     /// Functions that are not in the list.
@@ -118,6 +122,18 @@ pub struct ProfileFigures {
     pub instructions_left_out: AmountRecord,
     /// All stacks as a tree of calls.
     pub calls: CallsRecord,
+}
+
+/// How complete stacks are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StacksRecord {
+    /// How callers were found: `fp` (frame pointers) or `dwarf` (unwind tables).
+    pub by: String,
+    /// Time in stacks that end before their outermost function: they stand below
+    /// `[broken]`. By frame pointers at least so much.
+    pub broken: AmountRecord,
+    /// Frames of the program in a stack, on average.
+    pub mean_frames: f64,
 }
 
 /// Samples and the CPU time that they stand for.
@@ -233,7 +249,8 @@ pub struct CalledRecord {
     pub name: String,
     /// Path of its module.
     pub module: Option<String>,
-    /// `user`, `kernel`, `pause` (the wait in a spin hint), `left_out`.
+    /// `user`, `kernel`, `pause` (the wait in a spin hint), `left_out`, `broken`
+    /// (callers that are missing).
     pub kind: String,
 }
 
@@ -420,6 +437,11 @@ impl ProfileFigures {
             total: amount(profile.total),
             kernel: profile.kernel.map(amount),
             waits: amount(profile.waits),
+            stacks: profile.stacks.map(|stacks| StacksRecord {
+                by: stacks.by.name().to_owned(),
+                broken: amount(stacks.broken),
+                mean_frames: stacks.mean_frames,
+            }),
             functions: functions.map(|f| FunctionRecord::new(f, units)).collect(),
             functions_left_out: left_out(profile.functions_left_out),
             threads: threads.map(|t| ProfileThread::new(t, units)).collect(),

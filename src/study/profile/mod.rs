@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use crate::machine::{Machine, MachineError, Probe, Run, SampleOrder, Sampled, Subject};
-use crate::profile::{Bounds, Event, Profile, Samples};
+use crate::profile::{Bounds, Event, Profile, Samples, Stacks};
 use crate::record::{
     PROFILE_SCHEMA, ProfileFigures, ProfilePause, ProfileRecord, ProfileRun, TraceSource,
     WorkRecord,
@@ -89,6 +89,8 @@ pub struct Plan<'a> {
     pub event: Option<Event>,
     /// Samples per second of a thread's CPU time.
     pub hz: u32,
+    /// How callers are found.
+    pub stacks: Stacks,
     /// For how long at most.
     pub limit: Option<Duration>,
     /// Runs of a command.
@@ -112,6 +114,7 @@ pub fn run(plan: &Plan<'_>, machine: &mut dyn Machine) -> anyhow::Result<Profile
         subject: plan.subject,
         event: plan.event,
         hz: plan.hz,
+        stacks: plan.stacks,
         limit: plan.limit,
     };
     let mut gathered = Gathered::default();
