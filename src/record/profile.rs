@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::comparison::HostRecord;
+use super::stacks::StacksRecord;
 use super::trace::TraceSource;
 use super::{Entry, Keepsake};
 use crate::profile::{Amount, Function, FunctionTime, Kind, Line, Profile, Spot, ThreadTime, Tree};
@@ -122,18 +123,6 @@ pub struct ProfileFigures {
     pub instructions_left_out: AmountRecord,
     /// All stacks as a tree of calls.
     pub calls: CallsRecord,
-}
-
-/// How complete stacks are.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StacksRecord {
-    /// How callers were found: `fp` (frame pointers) or `dwarf` (unwind tables).
-    pub by: String,
-    /// Time in stacks that end before their outermost function: they stand below
-    /// `[broken]`. By frame pointers at least so much.
-    pub broken: AmountRecord,
-    /// Frames of the program in a stack, on average.
-    pub mean_frames: f64,
 }
 
 /// Samples and the CPU time that they stand for.
@@ -437,11 +426,7 @@ impl ProfileFigures {
             total: amount(profile.total),
             kernel: profile.kernel.map(amount),
             waits: amount(profile.waits),
-            stacks: profile.stacks.map(|stacks| StacksRecord {
-                by: stacks.by.name().to_owned(),
-                broken: amount(stacks.broken),
-                mean_frames: stacks.mean_frames,
-            }),
+            stacks: profile.stacks.map(|it| StacksRecord::new(it, units)),
             functions: functions.map(|f| FunctionRecord::new(f, units)).collect(),
             functions_left_out: left_out(profile.functions_left_out),
             threads: threads.map(|t| ProfileThread::new(t, units)).collect(),

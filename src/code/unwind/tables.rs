@@ -197,7 +197,7 @@ impl CallFrames {
         let (mut all, mut with) = (0u32, 0u32);
         for at in (0..many).step_by(many.div_ceil(MOST_LOOKED_AT).max(1)) {
             let keeps = self
-                .middle_of(at, work)
+                .rule_within(at, work)
                 .and_then(|rule| self.keeps_frame_pointer(&rule));
             all += u32::from(keeps.is_some());
             with += u32::from(keeps == Some(true));
@@ -205,8 +205,8 @@ impl CallFrames {
         (all > 0).then(|| f64::from(with) / f64::from(all))
     }
 
-    /// The rule in the middle of an entry, where functions have their frame.
-    fn middle_of(&self, at: usize, work: &mut Work) -> Option<Rule> {
+    /// The rule far within an entry, where functions have their frame.
+    fn rule_within(&self, at: usize, work: &mut Work) -> Option<Rule> {
         let start = match &self.index {
             Index::Made(rows) => rows.get(at)?.0,
             Index::File { address, rows } => {
@@ -218,11 +218,12 @@ impl CallFrames {
         let section = self.section();
         let offset = gimli::EhFrameOffset(offset);
         let fde = section.fde_from_offset(&self.bases, offset, EhFrame::cie_from_offset);
-        self.rule(start.checked_add(fde.ok()?.len() / 2)?, work)
+        let length = fde.ok()?.len();
+        self.rule(start.checked_add(length - length / 4)?, work)
     }
 
     /// `None` where the rule says nothing of it: the linker's code, the first
-    /// function of all, and functions of arm64 that call none.
+    /// function of all, and functions that keep nothing on the stack.
     fn keeps_frame_pointer(&self, rule: &Rule) -> Option<bool> {
         let saved = |number| {
             let mut rules = rule.registers().iter();
@@ -230,8 +231,9 @@ impl CallFrames {
         };
         match (self.arch, rule.cfa()) {
             _ if rule.is_outermost() => None,
-            (Arch::X86_64, CfaRule::RegisterAndOffset { register, .. }) => {
-                Some(*register == gimli::X86_64::RBP)
+            (Arch::X86_64, CfaRule::RegisterAndOffset { register, offset }) => {
+                let is_bare = *register == gimli::X86_64::RSP && *offset == 8;
+                (!is_bare).then_some(*register == gimli::X86_64::RBP)
             }
             (Arch::X86_64, CfaRule::Expression(_)) => None,
             (Arch::Aarch64, _) => {

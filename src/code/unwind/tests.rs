@@ -185,6 +185,8 @@ fn frame_pointers_are_recognised() {
     // After four bytes CFA = RBP + 16.
     assert_eq!(share(&[0x44, 0x86, 2, 0x0c, 6, 16]), Some(1.0));
     assert_eq!(share(&[0x44, 0x0e, 32]), Some(0.0));
+    // Nothing is kept on the stack: that may be so with them, too.
+    assert_eq!(share(&[]), None);
 }
 
 #[test]
