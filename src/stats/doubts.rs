@@ -21,8 +21,6 @@
 //! costs runs only: of ten runs one or two may have been slow by chance, and
 //! whether a tenth of them is cannot be known yet.
 
-mod early;
-
 use super::confirm::{Decision, decide};
 use super::inversion::{Family, estimate, interval_around, p_value};
 use super::judge::Judge;
@@ -33,6 +31,10 @@ use super::{Responses, interaction, normal};
 const ALARM: f64 = 0.025;
 /// Fewer blocks than this are not tested.
 const LEAST_BLOCKS: usize = 8;
+/// Of fewer blocks than this, an after-effect may hide from its test.
+const FEW_BLOCKS: usize = 16;
+/// Standard deviations from which on a claim is put off.
+const SUSPICIOUS: f64 = 1.5;
 /// Share of the whole estimate that every part must have.
 const LEAST_SHARE: f64 = 0.5;
 
@@ -374,6 +376,25 @@ impl Judged {
             })
             .collect();
         (known.len() >= LEAST_BLOCKS).then_some(known)
+    }
+
+    /// Before the end, is a claim worth some more blocks first? A difference that
+    /// fades may be gone soon, and in few blocks an after-effect may make a claim
+    /// before its own test can find it.
+    fn is_early(&self, data: &Responses, differences: &[f64], around: &Circumstances) -> bool {
+        let is_claim = matches!(self.decision, Decision::Faster | Decision::Slower);
+        if self.is_last || !is_claim {
+            return false;
+        }
+        let whole = hodges_lehmann(differences);
+        let towards = |z: Option<f64>| z.is_some_and(|z| z * whole.signum() < -SUSPICIOUS);
+        let fades = towards(interaction::z(differences, &ln_time(differences.len())));
+        let is_few = differences.len() < FEW_BLOCKS;
+        let is_left = is_few
+            && self
+                .known(data, around)
+                .is_some_and(|known| towards(self.left_behind(&known)));
+        fades || is_left
     }
 
     /// Warming up, filling caches, throttling: most happens early, so time
