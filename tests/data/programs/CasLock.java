@@ -1,18 +1,26 @@
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 
-/** Threads that take a lock by compareAndSet, or by tickets, without a hint. Usage: CasLock SECONDS cas|ticket */
+/**
+ * Threads that take a lock by compareAndSet, or by tickets, without a hint. Usage: CasLock SECONDS cas|ticket
+ *
+ * The owner sleeps, so that nearly all CPU time is that of the waiters, however busy the machine is. Prints "warm"
+ * when the lock has been taken 200 times, which is when its code has long been compiled.
+ */
 public class CasLock {
   static final AtomicReference<Thread> owner = new AtomicReference<>();
   static final AtomicLong next = new AtomicLong();
   static final AtomicLong served = new AtomicLong();
   static long sum;
+  static int taken;
 
-  static void work() {
+  static void work() throws InterruptedException {
     for (int i = 0; i < 20_000; i++) sum += i * sum;
+    if (++taken == 200) System.out.println("warm");
+    Thread.sleep(1);
   }
 
-  static void byCas(long end) {
+  static void byCas(long end) throws InterruptedException {
     Thread self = Thread.currentThread();
     while (System.nanoTime() < end) {
       while (!owner.compareAndSet(null, self)) {}
@@ -21,7 +29,7 @@ public class CasLock {
     }
   }
 
-  static void byTicket(long end) {
+  static void byTicket(long end) throws InterruptedException {
     while (System.nanoTime() < end) {
       long mine = next.getAndIncrement();
       while (served.get() != mine) {}
@@ -35,7 +43,13 @@ public class CasLock {
     boolean isCas = arguments[1].equals("cas");
     Thread[] threads = new Thread[4];
     for (int i = 0; i < threads.length; i++) {
-      threads[i] = new Thread(() -> { if (isCas) byCas(end); else byTicket(end); });
+      threads[i] = new Thread(() -> {
+        try {
+          if (isCas) byCas(end); else byTicket(end);
+        } catch (InterruptedException ended) {
+          throw new IllegalStateException(ended);
+        }
+      });
       threads[i].start();
     }
     for (Thread thread : threads) thread.join();
