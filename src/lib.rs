@@ -6,8 +6,8 @@
 //! test reads the source to make sure:
 //!
 //! ```text
-//! Core   topology workload stats placement trace code spin profile record
-//!                                                          no I/O, no clock
+//! Core   format topology workload stats placement trace code spin profile
+//!        record                                           no I/O, no clock
 //! Edge   machine   store   fleet   threads                the host, the disk
 //! Study  study                                            experiments
 //! Faces  report    web   cli                              what people see
@@ -32,6 +32,7 @@ pub mod cli;
 pub mod code;
 #[cfg(feature = "tool")]
 pub mod fleet;
+pub mod format;
 #[cfg(feature = "tool")]
 pub mod kernels;
 #[cfg(feature = "tool")]

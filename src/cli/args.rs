@@ -131,6 +131,10 @@ pub struct Global {
     /// No progress and no notes on standard error
     #[arg(long, short, global = true, help_heading = "Global options")]
     pub quiet: bool,
+    /// The whole command line as records keep it: without where they are kept,
+    /// and empty where an argument is not text.
+    #[arg(skip)]
+    pub argv: Vec<String>,
 }
 
 /// Format of standard output.

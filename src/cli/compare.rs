@@ -7,13 +7,13 @@ use super::maps::measured_before;
 use super::terminal::Terminal;
 use super::watch::Watch;
 use super::{Exit, apply, export, open_machine, open_store, plan, recipes, restore};
+use crate::format::percent;
 use crate::machine::Machine;
 use crate::machine::linux::LinuxMachine;
 use crate::placement::Placement;
 use crate::placement::emit::{self, Target};
-use crate::record::{Comparison, ContrastRecord, Stopped, VerdictKind};
+use crate::record::{Comparison, ContrastRecord, ContrastVerdict, Stopped, VerdictKind};
 use crate::report;
-use crate::stats::verdict::percent;
 use crate::study::bench::builds;
 use crate::study::compare::{self, CompareError, Plan};
 use crate::study::is_interrupt;
@@ -80,10 +80,11 @@ fn compared(
 ) -> anyhow::Result<Exit> {
     let spec = machine.label();
     let known = |topology: &Topology| measured_before(global, topology, &spec);
-    let plan = match plan::compare(args, seed, recipe, machine, known, terminal) {
+    let mut plan = match plan::compare(args, seed, recipe, machine, known, terminal) {
         Err(error) if is_interrupt(&error) => return Ok(interrupted(terminal)),
         planned => planned?,
     };
+    plan.argv.clone_from(&global.argv);
     let (record, exit) = conduct(global, &plan, machine, &args.experiment.results, terminal)?;
     if exit == Exit::Done && !targets.is_empty() {
         emit_best(&record, &plan, targets, machine, terminal)?;
@@ -150,7 +151,8 @@ pub(super) fn aa(global: &Global, args: &AaArgs, terminal: &Terminal) -> anyhow:
     let seed = plan::seed(&args.experiment.effort);
     export::check_writable(&args.experiment.results)?;
     let mut machine = open_machine(global, seed, wants_counters(&args.metric))?;
-    let plan = plan::aa(args, seed, machine.as_mut(), terminal)?;
+    let mut plan = plan::aa(args, seed, machine.as_mut(), terminal)?;
+    plan.argv.clone_from(&global.argv);
     let (_, exit) = conduct(
         global,
         &plan,
@@ -252,7 +254,8 @@ fn gates(record: &Comparison, args: &CompareArgs, terminal: &Terminal) -> Exit {
     if let Some(limit) = args.fail_if_slower {
         let gate = format!("--fail-if-slower {}", percent(limit));
         let contrasts = || record.contrasts.iter();
-        let is_slower = |c: &&ContrastRecord| c.verdict == "slower" && c.ratio > 1.0 + limit;
+        let is_slower =
+            |c: &&ContrastRecord| c.verdict == ContrastVerdict::Slower && c.ratio > 1.0 + limit;
         if let Some(contrast) = contrasts().find(is_slower) {
             terminal.warn(&format!(
                 "{gate}: {} is {} above {}.",

@@ -60,10 +60,12 @@ use terminal::Terminal;
 
 /// Runs pinwise with these arguments, the program's name first.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let mut cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
+    cli.global.argv = argv(arguments);
     let terminal = Terminal::new(&cli.global);
     let is_drawing = matches!(cli.global.format, Format::Svg | Format::Xml);
     if is_drawing && !matches!(cli.command, Command::Topology(_) | Command::Show(_)) {
@@ -79,6 +81,29 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
             Exit::Error
         }
     }
+}
+
+/// Arguments for records. An address of a store can hold a password, and is no
+/// part of an experiment.
+fn argv(arguments: Vec<OsString>) -> Vec<String> {
+    let texts: Result<Vec<String>, _> = arguments.into_iter().map(OsString::into_string).collect();
+    let mut words = texts.unwrap_or_default();
+    if let Some(program) = words.first_mut() {
+        *program = "pinwise".to_owned();
+    }
+    let end = words
+        .iter()
+        .position(|word| word == "--")
+        .unwrap_or(words.len());
+    let command = words.split_off(end);
+    let mut is_value = false;
+    words.retain(|word| {
+        let is_option = word == "--store";
+        let was_value = std::mem::replace(&mut is_value, is_option);
+        !(was_value || is_option || word.starts_with("--store="))
+    });
+    words.extend(command);
+    words
 }
 
 /// Help and version are data; any other answer of the parser is an error, told

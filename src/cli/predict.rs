@@ -155,7 +155,7 @@ fn named(places: &[String], topology: &Topology, threads: usize) -> anyhow::Resu
             if cpus < threads {
                 bail!(
                     "--place {name}: that is {}, for {threads} threads; every thread gets a CPU of its own (--threads says how many)",
-                    crate::stats::verdict::count(cpus, "CPU")
+                    crate::format::count(cpus, "CPU")
                 );
             }
             let is_cut = cpus > threads && placement != Placement::os_default();

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::format::duration;
 use crate::report::visible;
-use crate::stats::verdict::{duration, gain};
+use crate::stats::verdict::gain;
 use crate::study::compare::Progress;
 use crate::study::probe::Step;
 use crate::study::search::Progress as Searching;

@@ -9,9 +9,9 @@ use super::args::{Global, PruneArgs};
 use super::history::{changed_store, filter, line};
 use super::terminal::Terminal;
 use super::{Exit, location};
+use crate::format::{bytes, count};
 use crate::machine::linux::time_of_day;
-use crate::report::{self, Line, bytes};
-use crate::stats::verdict::count;
+use crate::report::{self, Line};
 use crate::store::{Listed, Location, Store, StoreError};
 
 /// Records of a list for people; of the rest only the number is told.

@@ -12,7 +12,7 @@ use super::export::{read_file, write_file};
 use super::history::needed_store;
 use super::terminal::Terminal;
 use super::{Exit, diff};
-use crate::record::{AnyRecord, Entry, Kind, Outline, RecordError, StoredRecord};
+use crate::record::{AnyRecord, Entry, Kind, Outline, RecordError, StoredRecord, completed};
 use crate::report::page::{Line, PAGE, Shown, ShownDiff, WITHOUT_PAGE, page};
 use crate::store::{StoreError, Stored};
 
@@ -119,7 +119,7 @@ pub(super) fn of_stored(stored: &Stored) -> anyhow::Result<Reported> {
     Ok(Reported {
         entry: stored.entry.clone(),
         outline: Outline::of(&stored.body),
-        record: stored.whole()?,
+        record: stored.completed()?,
     })
 }
 
@@ -131,7 +131,7 @@ fn of_file(path: &Path) -> anyhow::Result<Reported> {
     Ok(Reported {
         outline: Outline::of(&named.body),
         entry: named.entry,
-        record: RawValue::from_string(named.body)?,
+        record: completed(&named.body)?,
     })
 }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::args::{StoreAction, StoreArgs, StoreCopyArgs};
 use super::terminal::Terminal;
 use super::{Exit, parse_location, spool};
-use crate::stats::verdict::count;
+use crate::format::count;
 use crate::store::{Filter, Growth, Location, Spool, Store, StoreError, Stored};
 
 /// Records that are copied together, and their bytes.

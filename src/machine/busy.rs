@@ -7,7 +7,7 @@
 //! bound.
 
 use super::Run;
-use crate::stats::verdict::count;
+use crate::format::count;
 
 /// Where this share of the threads that were alive was busy on average, all of
 /// them work and the rest is waiting at barriers and serial stretches: 16

@@ -106,21 +106,3 @@ fn one_each(realised: &Realised) -> Vec<usize> {
         Kind::Confined => realised.cpus.iter().collect(),
     }
 }
-
-/// The command line that applies a placement with `taskset`, or with
-/// `numactl` where it has a memory policy.
-#[must_use]
-pub fn taskset_line(realised: &Realised, command: &str) -> String {
-    if realised.memory.is_some() {
-        return format!("numactl {} {command}", numactl_options(realised));
-    }
-    format!("taskset -c {} {command}", realised.cpus)
-}
-
-/// `1 CPU`, `4 CPUs`.
-pub(super) fn cpus(count: usize) -> String {
-    if count == 1 {
-        return "1 CPU".to_owned();
-    }
-    format!("{count} CPUs")
-}

@@ -32,7 +32,7 @@ use crate::topology::{CpuSet, Level};
 pub use branches::{Branch, Branches};
 pub use defaults::defaults;
 #[cfg(feature = "tool")]
-pub use explain::{Equivalent, equivalents, meaning, taskset_line};
+pub use explain::{Equivalent, equivalents, meaning};
 pub use parse::ParseError;
 pub use realise::{MemoryBinding, RealiseError, Realised, UsedUnits, merge_equivalent};
 

@@ -219,7 +219,6 @@ fn other_tools_words() {
         settings[4],
         "OMP_PLACES={0},{2} OMP_PROC_BIND=close COMMAND"
     );
-    assert_eq!(taskset_line(&realised, "x"), "numactl -C 0,2 --membind=0 x");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A difference and its parts in words.
 
 use super::attribution::{Account, Attribution, Basis, Part, PartKind};
+use crate::format::three_digits;
 
 /// Shares of less are left to the table.
 const WORTH_TELLING: f64 = 0.005;
@@ -53,10 +54,10 @@ impl Attribution {
     /// The answer in one sentence: A is before, B after.
     #[must_use]
     pub fn sentence(&self, unit: &str) -> String {
-        let times = times(self.ratio());
+        let times = three_digits(self.ratio());
         if !self.is_difference {
             let ends = [self.total.low, self.total.high];
-            let [low, high] = ends.map(|end| self::times(1.0 + end / self.before_s));
+            let [low, high] = ends.map(|end| three_digits(1.0 + end / self.before_s));
             let what = match self.basis {
                 Basis::Wall => "B takes as long as A",
                 Basis::Cpu => "B uses as much CPU time as A",
@@ -88,14 +89,5 @@ impl Attribution {
         });
         let words: Vec<String> = words.collect();
         format!("{what}: {}.", words.join(", "))
-    }
-}
-
-/// `2.15`, `12.9`.
-fn times(ratio: f64) -> String {
-    if ratio >= 9.995 {
-        format!("{ratio:.1}")
-    } else {
-        format!("{ratio:.2}")
     }
 }

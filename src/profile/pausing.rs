@@ -6,6 +6,7 @@
 //! policymaking in energy"): exact, without a rest, and the same backwards.
 
 use super::Change;
+use crate::format::three_digits;
 
 /// The time in PAUSE, before and after, taken apart.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -64,22 +65,11 @@ impl Pausing {
         let time = self.more() * self.longer();
         let words = if time >= 1.0 { "more" } else { "as much" };
         format!(
-            "{} {words} time in PAUSE: {} as many PAUSEs, each {} as long",
-            times(time),
-            times(self.more()),
-            times(self.longer())
+            "{}× {words} time in PAUSE: {}× as many PAUSEs, each {}× as long",
+            three_digits(time),
+            three_digits(self.more()),
+            three_digits(self.longer())
         )
-    }
-}
-
-/// `1.77×`, `12.9×`, `141×`.
-fn times(ratio: f64) -> String {
-    if ratio >= 99.95 {
-        format!("{ratio:.0}×")
-    } else if ratio >= 9.995 {
-        format!("{ratio:.1}×")
-    } else {
-        format!("{ratio:.2}×")
     }
 }
 

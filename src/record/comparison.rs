@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::command_line::CommandRecord;
 use super::contrast::ContrastRecord;
 use super::coverage::CoverageRecord;
 use super::finding::Finding;
+use super::metric::{HeadlineRecord, MetricRecord};
 use super::service::ServiceRecord;
 use super::topology::{CountsRecord, MachineRecord};
 use super::trace::TraceFigures;
@@ -16,6 +18,7 @@ pub const COMPARISON_SCHEMA: &str = "pinwise.comparison/1";
 
 /// A comparison: plan, runs, analysis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Comparison {
     /// [`COMPARISON_SCHEMA`].
     pub schema: String,
@@ -26,6 +29,13 @@ pub struct Comparison {
     pub study: String,
     /// Version of pinwise that wrote it.
     pub pinwise_version: String,
+    /// The arguments that made it, without where it is stored; empty where no
+    /// command line did.
+    #[serde(default)]
+    pub argv: Vec<String>,
+    /// The command that makes it again with the same seed; `null` likewise.
+    #[serde(default)]
+    pub again: Option<String>,
     /// When it began, RFC 3339 in UTC.
     pub started: String,
     /// Where it ran.
@@ -106,17 +116,6 @@ impl HostRecord {
     }
 }
 
-/// The figure that is compared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MetricRecord {
-    /// As on the command line.
-    pub name: String,
-    /// Unit of values; empty where the program defines it.
-    pub unit: String,
-    /// `lower` or `higher`.
-    pub better: String,
-}
-
 /// How a comparison was planned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanRecord {
@@ -172,6 +171,10 @@ pub struct Arm {
     pub eliminated: bool,
     /// Why its runs do not count, where they do not.
     pub invalid: Option<String>,
+    /// How it came out, in a word of the metric's: `faster`, `baseline`,
+    /// `failed`; empty before there is a verdict.
+    #[serde(default)]
+    pub standing: String,
     /// What the scheduler did in one more, traced run; `null` where none was.
     #[serde(default)]
     pub trace: Option<ArmTrace>,
@@ -346,8 +349,15 @@ pub struct VerdictRecord {
     pub kind: VerdictKind,
     /// In words.
     pub sentence: String,
-    /// What to do.
+    /// The figure that says most; `null` where none stands out.
+    #[serde(default)]
+    pub headline: Option<HeadlineRecord>,
+    /// What to do; empty where that is to run one of the commands.
     pub advice: String,
+    /// Commands that apply it, the plainest first; none where nothing is to be
+    /// applied.
+    #[serde(default)]
+    pub commands: Vec<CommandRecord>,
     /// What it is conditional on.
     pub condition: String,
     /// An arm that is as good and repeats better, in words; `null` without

@@ -2,6 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::metric::EffectRecord;
+use super::named::named;
+
+named! {
+    /// How an arm stands against the baseline.
+    ContrastVerdict {
+        /// It costs less.
+        Faster = "faster",
+        /// It costs more.
+        Slower = "slower",
+        /// They differ by less than matters.
+        Same = "same",
+        /// None of these is shown.
+        Undecided = "undecided",
+    }
+}
+
 /// One arm against the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ContrastRecord {
@@ -21,10 +38,16 @@ pub struct ContrastRecord {
     /// p-value adjusted for arms and looks; at most `plan.alpha` exactly where
     /// the interval excludes 1.
     pub p_adjusted: f64,
-    /// `faster`, `slower`, `same` or `undecided`.
-    pub verdict: String,
+    /// The verdict; a lower cost is `faster` whatever the metric.
+    pub verdict: ContrastVerdict,
+    /// `ratio` as a change of the metric; `null` in old records only.
+    #[serde(default)]
+    pub effect: Option<EffectRecord>,
     /// The verdict in words, with its interval.
     pub sentence: String,
+    /// What else should be known of it, as a sentence; `null` without.
+    #[serde(default)]
+    pub beside: Option<String>,
     /// Further time until the interval is ±`min_effect`, where undecided.
     pub more_time_s: Option<f64>,
     /// Ratio of CPU time, typical run; tighter than wall time under foreign
@@ -73,13 +96,30 @@ pub struct ContrastRecord {
     pub spread_p_adjusted: Option<f64>,
 }
 
+impl ContrastRecord {
+    /// Is the arm shown to differ from the baseline?
+    #[must_use]
+    pub const fn is_decided(&self) -> bool {
+        matches!(
+            self.verdict,
+            ContrastVerdict::Faster | ContrastVerdict::Slower
+        )
+    }
+}
+
 /// Ratios of the mean and of the 90th percentile.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TotalsRecord {
     /// Mean of the arm's cost over that of the baseline.
     pub mean_ratio: f64,
     /// 90th percentile over that of the baseline.
     pub p90_ratio: f64,
+    /// The first as a change of the metric, in words.
+    #[serde(default)]
+    pub mean: String,
+    /// The second, likewise.
+    #[serde(default)]
+    pub p90: String,
 }
 
 /// A contrast as another judge sees it.
@@ -93,6 +133,9 @@ pub struct JudgedRecord {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// `ratio` as a change of the metric; `null` in old records only.
+    #[serde(default)]
+    pub effect: Option<EffectRecord>,
 }
 
 /// A typical ratio in two parts of the blocks.

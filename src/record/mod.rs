@@ -9,7 +9,9 @@ mod attribution;
 mod base64;
 mod bench;
 mod change;
+mod command_line;
 mod comparison;
+mod conclusion;
 mod contrast;
 mod coverage;
 mod diff;
@@ -18,6 +20,8 @@ mod fleet;
 mod kernel;
 mod kind;
 mod measured;
+mod metric;
+mod named;
 mod outline;
 mod placements;
 mod prediction;
@@ -45,12 +49,12 @@ pub use bench::{
 pub use change::{
     ChangeVerdict, ComparedRecord, DIFF_SCHEMA, DiffRecord, FigureChange, MachineChange,
 };
+pub use command_line::{CommandRecord, again, shell_line};
 pub use comparison::{
-    Arm, ArmTrace, COMPARISON_SCHEMA, Comparison, Estimate, HostRecord, MetricReading,
-    MetricRecord, Phase, PlacementRecord, PlanRecord, RunRecord, Spread, Stopped, VerdictKind,
-    VerdictRecord,
+    Arm, ArmTrace, COMPARISON_SCHEMA, Comparison, Estimate, HostRecord, MetricReading, Phase,
+    PlacementRecord, PlanRecord, RunRecord, Spread, Stopped, VerdictKind, VerdictRecord,
 };
-pub use contrast::{ContrastRecord, JudgedRecord, SplitRecord, TotalsRecord};
+pub use contrast::{ContrastRecord, ContrastVerdict, JudgedRecord, SplitRecord, TotalsRecord};
 pub use coverage::{CoverageRecord, MoverRecord};
 pub use diff::{Difference, TOPOLOGY_DIFF_SCHEMA, TopologyDiff};
 pub use finding::{DOCTOR_SCHEMA, Doctor, Finding, Severity};
@@ -61,13 +65,14 @@ pub use fleet::{
     FleetStep, NodeFigure, NodeState, NodeStatus, NodeStep, OutlierKind, PlantedFault, StepState,
 };
 pub use kernel::{KERNEL_SCHEMA, KernelRecord};
-pub use kind::{AnyRecord, Kind, Record, StoredRecord, read};
+pub use kind::{AnyRecord, Kind, Record, StoredRecord, completed, read};
 pub use measured::{
     Agreement, BandwidthRecord, ClockRecord, Contradiction, DriftPair, DriftRecord, DriftState,
     EffortRecord, HomeLatency, LadderPoint, LadderRecord, LevelVerdict, LoadedLatencyRecord,
     Measured, MeasuredLevel, Median, Modes, PairRecord, PauseRecord, PlateauRecord,
     SchedulingRecord, SurveyRecord,
 };
+pub use metric::{Direction, EffectRecord, HeadlineRecord, MetricRecord, words};
 pub use outline::{Figure, Outline, PER_UNIT, PER_UNIT_FACTS};
 pub use placements::{PLACEMENTS_SCHEMA, PlacementsRecord, ShapeRecord, ThreadPlacements};
 pub use prediction::{PREDICTION_SCHEMA, PlacementPrediction, PredictedPlacement};
@@ -91,9 +96,10 @@ pub use rules::{
     RulesRecord,
 };
 pub use search::{
-    ConfirmationRecord, FeatureRecord, ForetoldRecord, LeastRecord, OtherCpusRecord, PredictedArm,
-    ProgressPoint, SEARCH_SCHEMA, SearchAnswer, SearchArm, SearchModelRecord, SearchPlanRecord,
-    SearchRecord, SearchRun, SearchStep, SearchVerdict, SpaceRecord, TruthRecord,
+    ConfirmationRecord, FeatureRecord, ForetoldRecord, LeastRecord, ModelJudgement,
+    OtherCpusRecord, PairsVerdict, PredictedArm, ProgressPoint, SEARCH_SCHEMA, SearchAnswer,
+    SearchArm, SearchModelRecord, SearchPlanRecord, SearchRecord, SearchRun, SearchStep,
+    SearchVerdict, SpaceRecord, TruthRecord,
 };
 pub use service::{APPLIED_SCHEMA, Applied, ServiceRecord};
 pub use spin::{

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::metric::Direction;
 use crate::stats::describe::describe;
 
 /// Schema of [`PlacementPrediction`].
@@ -22,8 +23,8 @@ pub struct PlacementPrediction {
     pub metric: String,
     /// Its unit.
     pub unit: String,
-    /// `lower` or `higher`: costs are values, or the inverse of values.
-    pub better: String,
+    /// Which direction is good: costs are values, or the inverse of values.
+    pub better: Direction,
     /// Machine that is asked about: `local` or `sim:…`.
     pub machine: String,
     /// Is it the machine that was searched?
@@ -115,7 +116,7 @@ mod tests {
             command: Vec::new(),
             metric: "wall".to_owned(),
             unit: "s".to_owned(),
-            better: "lower".to_owned(),
+            better: Direction::Lower,
             machine: "local".to_owned(),
             is_searched_machine: true,
             placements: vec![placement(None, None)],

@@ -95,6 +95,7 @@ fn predicted(number: usize, is_simulated: bool) -> PredictedArm {
         low: cost * (1.0 - width),
         high: cost * (1.0 + width),
         ratio: cost / 1.6,
+        change: String::new(),
         runs,
         measured: has_run.then_some(Estimate {
             value: truth,
@@ -139,6 +140,8 @@ fn model() -> SearchModelRecord {
         meaning: meaning.to_owned(),
         effect,
         sd,
+        change: None,
+        is_clear: false,
     };
     SearchModelRecord {
         features: vec![
@@ -152,7 +155,7 @@ fn model() -> SearchModelRecord {
         unexplained_sd: 0.02,
         inflation: 1.0,
         foretold_error: Some(0.021),
-        judgement: "fits".to_owned(),
+        judgement: ModelJudgement::Fits,
     }
 }
 
@@ -179,7 +182,10 @@ fn found(arms: usize) -> (String, SearchVerdict) {
     let verdict = SearchVerdict {
         kind: SearchAnswer::Best,
         sentence: format!("{best} is best: 25.1 % less time than os-default (22.8 to 27.3 %)."),
+        headline: None,
+        beside: Vec::new(),
         advice: String::new(),
+        commands: Vec::new(),
         condition: "Of 128 threads, one CPU each.".to_owned(),
     };
     (best, verdict)
@@ -194,7 +200,7 @@ fn confirmation(best: &str) -> ConfirmationRecord {
         low: Some(0.727),
         high: Some(0.772),
         confidence: 0.95,
-        verdict: "faster".to_owned(),
+        verdict: PairsVerdict::Faster,
         sentence: "Confirmed in 9 fresh pairs: 25.1 % less time than os-default (22.8 to 27.3 %)."
             .to_owned(),
     }
@@ -211,6 +217,8 @@ fn least(best: &str) -> LeastRecord {
         pairs: 12,
         confirmed: true,
         sentence: "64 cores of one package: 98 % of the best.".to_owned(),
+        basis: String::new(),
+        commands: Vec::new(),
     }
 }
 
@@ -228,7 +236,7 @@ pub(crate) fn search(arms: usize, is_simulated: bool) -> SearchRecord {
         1..6 => SearchStep::Profiling,
         _ => SearchStep::Search,
     };
-    SearchRecord {
+    let mut record = SearchRecord {
         schema: SEARCH_SCHEMA.to_owned(),
         id: "20261121-213203-00000001".to_owned(),
         pinwise_version: "0.1.0".to_owned(),
@@ -245,11 +253,9 @@ pub(crate) fn search(arms: usize, is_simulated: bool) -> SearchRecord {
             verify: None,
             expect: None,
         },
-        metric: MetricRecord {
-            name: "wall".to_owned(),
-            unit: "s".to_owned(),
-            better: "lower".to_owned(),
-        },
+        argv: Vec::new(),
+        again: None,
+        metric: MetricRecord::new(&crate::workload::Metric::Wall, ""),
         seed: 1,
         plan: planned(),
         space: vec![SpaceRecord {
@@ -287,7 +293,9 @@ pub(crate) fn search(arms: usize, is_simulated: bool) -> SearchRecord {
         stopped: Some(Stopped::Precision),
         elapsed_s: 61.5,
         tags: Vec::new(),
-    }
+    };
+    record.conclude();
+    record
 }
 
 proptest! {

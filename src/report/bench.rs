@@ -2,12 +2,10 @@
 //! and placements, what a build is worth, and what it comes to.
 
 use super::comparison::{findings, place};
-use super::style::{
-    Palette, paragraph, quantity, round_size, shortened, table, three_digits, visible,
-};
+use super::style::{Palette, paragraph, quantity, shortened, table, visible};
 use super::table::{Cell, Holds, Table};
+use crate::format::{count, duration, round_bytes, three_digits};
 use crate::record::{Bench, BenchCell, BenchKernel, Estimate, Question, Stopped};
-use crate::stats::verdict::{count, duration};
 use std::time::Duration;
 
 /// Placements beside each other in one table.
@@ -261,7 +259,7 @@ fn sizes_table(kernel: &BenchKernel, palette: Palette) -> String {
         .iter()
         .map(|cell| {
             vec![
-                cell.size.map_or_else(|| "default".to_owned(), round_size),
+                cell.size.map_or_else(|| "default".to_owned(), round_bytes),
                 cell.threads.to_string(),
                 rate(kernel, cell),
                 time_ratio(cell),

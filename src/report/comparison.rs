@@ -3,15 +3,18 @@
 mod traced;
 
 use super::style::{self, Palette, paragraph, quantity, shortened, table};
+use crate::format::{count, duration, round_percent};
 use crate::record::{
-    Arm, Comparison, ContrastRecord, Finding, HostRecord, Severity, Stopped, VerdictKind,
+    Arm, CommandRecord, Comparison, ContrastRecord, Finding, HostRecord, Severity, Stopped,
+    VerdictKind,
 };
-use crate::stats::verdict::{count, duration};
 use std::time::Duration;
 pub(super) use traced::markdown as traced_markdown;
 
 /// Longest name in the table.
 const NAME_WIDTH: usize = 26;
+/// Longest list of CPUs.
+const CPUS_WIDTH: usize = 9;
 
 /// The whole comparison for a terminal.
 #[must_use]
@@ -60,8 +63,9 @@ fn arms_table(record: &Comparison) -> String {
         .filter(|arm| !arm.eliminated)
         .map(|arm| row(record, arm))
         .collect();
+    let interval = interval_heading(record);
     let header = [
-        "arm", "CPUs", "typical", "ratio", "interval", "spread", "verdict",
+        "arm", "CPUs", "typical", "change", &interval, "spread", "verdict",
     ];
     let mut text = table(&header, rows);
     let dropped: Vec<&str> = record
@@ -79,7 +83,6 @@ fn arms_table(record: &Comparison) -> String {
 }
 
 fn row(record: &Comparison, arm: &Arm) -> Vec<String> {
-    let contrast = record.contrasts.iter().find(|c| c.arm == arm.name);
     let unit = &record.metric.unit;
     let typical = arm
         .estimate
@@ -89,48 +92,43 @@ fn row(record: &Comparison, arm: &Arm) -> Vec<String> {
         .spread
         .as_ref()
         .map_or_else(|| "–".to_owned(), |s| format!("{:.1} %", 100.0 * s.cv));
-    let (ratio, interval, verdict) = match contrast {
-        Some(c) => (
-            format!("{:.3}", c.ratio),
-            interval(c),
-            verdict_word(record, c).to_owned(),
-        ),
-        None if arm.invalid.is_some() => ("–".to_owned(), "–".to_owned(), "failed".to_owned()),
-        None if arm.name == record.baseline => {
-            ("1".to_owned(), String::new(), "baseline".to_owned())
-        }
-        None => ("–".to_owned(), "–".to_owned(), "–".to_owned()),
-    };
+    let [change, interval] = effect(record, arm);
     vec![
         shortened(&arm.name, NAME_WIDTH),
-        shortened(&arm.cpus, 12),
+        shortened(&arm.cpus, CPUS_WIDTH),
         typical,
-        ratio,
+        change,
         interval,
         spread,
-        verdict,
+        or_dash(&arm.standing).to_owned(),
     ]
 }
 
-/// The verdict in the metric's words, as its sentence has it.
-pub(super) fn verdict_word<'a>(record: &Comparison, contrast: &'a ContrastRecord) -> &'a str {
-    let name = record.metric.name.as_str();
-    let is_own =
-        name.starts_with("regex:") || (name.starts_with("json:") && record.metric.unit != "s");
-    match contrast.verdict.as_str() {
-        "faster" if name == "max-rss" => "smaller",
-        "slower" if name == "max-rss" => "larger",
-        "faster" if is_own => "better",
-        "slower" if is_own => "worse",
-        other => other,
+/// `98.3 % interval`: its level holds for all arms and looks together, and is
+/// one for all that have an interval.
+pub(super) fn interval_heading(record: &Comparison) -> String {
+    let with_interval = |c: &&ContrastRecord| c.low.is_some() && c.high.is_some();
+    let levels = record.contrasts.iter().filter(with_interval);
+    let mut levels: Vec<f64> = levels.map(|c| c.confidence).collect();
+    levels.dedup();
+    match levels.as_slice() {
+        [level] => format!("{} interval", round_percent(*level)),
+        _ => "interval".to_owned(),
     }
 }
 
-fn interval(contrast: &ContrastRecord) -> String {
-    match (contrast.low, contrast.high) {
-        (Some(low), Some(high)) => format!("{low:.3}–{high:.3}"),
-        _ => "–".to_owned(),
+/// An arm's change against the baseline and the interval of that.
+pub(super) fn effect(record: &Comparison, arm: &Arm) -> [String; 2] {
+    let contrast = record.contrasts.iter().find(|c| c.arm == arm.name);
+    match contrast.and_then(|c| c.effect.as_ref()) {
+        Some(effect) => [effect.text.clone(), or_dash(&effect.interval).to_owned()],
+        None if arm.name == record.baseline => [String::new(), String::new()],
+        None => ["–".to_owned(), "–".to_owned()],
     }
+}
+
+pub(super) const fn or_dash(text: &str) -> &str {
+    if text.is_empty() { "–" } else { text }
 }
 
 fn verdict(record: &Comparison, palette: Palette) -> String {
@@ -147,10 +145,10 @@ fn verdict(record: &Comparison, palette: Palette) -> String {
         VerdictKind::Undecided => palette.warn(&sentence),
     };
     let mut text = format!("{painted}\n");
-    if !record.verdict.advice.is_empty() {
-        text.push_str(&advice(&record.verdict.advice));
-        text.push('\n');
-    }
+    text.push_str(&what_to_do(
+        &record.verdict.advice,
+        &record.verdict.commands,
+    ));
     let further = [&record.verdict.steadiness, &record.verdict.beside];
     for sentence in further.into_iter().flatten() {
         text.push_str(&format!(
@@ -161,12 +159,17 @@ fn verdict(record: &Comparison, palette: Palette) -> String {
     text
 }
 
-/// A command to run stays on its line, however long, so that it can be copied.
-fn advice(text: &str) -> String {
-    if text.starts_with("Run: ") {
-        return format!("→ {}", style::visible(text));
+/// Advice, and the plainest command. That stays on its line, however long, so
+/// that it can be copied.
+pub(super) fn what_to_do(advice: &str, commands: &[CommandRecord]) -> String {
+    let mut text = String::new();
+    if !advice.is_empty() {
+        text.push_str(&format!("{}\n", paragraph("→ ", "  ", advice)));
     }
-    paragraph("→ ", "  ", text)
+    if let Some(command) = commands.first() {
+        text.push_str(&format!("→ Run: {}\n", style::visible(&command.line)));
+    }
+    text
 }
 
 fn contrasts(record: &Comparison) -> String {
@@ -174,13 +177,9 @@ fn contrasts(record: &Comparison) -> String {
         .contrasts
         .iter()
         .map(|contrast| {
+            let beside = contrast.beside.iter().map(|more| format!(" {more}"));
             // Names may hold line breaks.
-            let mut line = style::visible(&contrast.sentence);
-            if let Some(ratio) = contrast.cpu_time_ratio
-                && record.metric.name == "wall"
-            {
-                line.push_str(&format!(" CPU time {}.", style::change(ratio)));
-            }
+            let line = style::visible(&contrast.sentence) + &beside.collect::<String>();
             format!("{}\n", paragraph("  ", "    ", &line))
         })
         .collect()

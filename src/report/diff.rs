@@ -1,8 +1,8 @@
 //! What differs between two machines, as text.
 
 use super::style::{Palette, paragraph};
+use crate::format::count;
 use crate::record::TopologyDiff;
-use crate::stats::verdict::count;
 
 /// The differences for a terminal, the weightiest first.
 #[must_use]

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::comparison::{traced_markdown, verdict_word};
+use super::comparison::{effect, interval_heading, or_dash, traced_markdown};
 use super::style::{quantity, visible};
 use super::table::{Cell, Holds, Table};
 use crate::record::{Comparison, RunRecord};
@@ -78,41 +78,23 @@ pub(super) fn run_cells(run: &RunRecord) -> [Cell; 21] {
 pub fn markdown(record: &Comparison) -> String {
     let cell = |text: &str| visible(text).replace('|', "\\|");
     let mut text = format!(
-        "| arm | CPUs | typical {} | ratio to {} | interval | verdict |\n|:---|:---|---:|---:|:---|:---|\n",
+        "| arm | CPUs | typical {} | against {} | {} | verdict |\n|:---|:---|---:|---:|:---|:---|\n",
         cell(&record.metric.name),
-        cell(&record.baseline)
+        cell(&record.baseline),
+        interval_heading(record),
     );
     for arm in &record.arms {
-        let contrast = record.contrasts.iter().find(|c| c.arm == arm.name);
         let typical = arm.estimate.map_or_else(
             || "–".to_owned(),
             |e| quantity(e.value, &record.metric.unit),
         );
-        let (ratio, interval, verdict) = match contrast {
-            Some(c) => (
-                format!("{:.4}", c.ratio),
-                match (c.low, c.high) {
-                    (Some(low), Some(high)) => format!("{low:.4}–{high:.4}"),
-                    _ => "–".to_owned(),
-                },
-                verdict_word(record, c).to_owned(),
-            ),
-            None if arm.name == record.baseline => {
-                ("1".to_owned(), String::new(), "baseline".to_owned())
-            }
-            None if arm.eliminated => (
-                "–".to_owned(),
-                "–".to_owned(),
-                "eliminated in screening".to_owned(),
-            ),
-            None => ("–".to_owned(), "–".to_owned(), "failed".to_owned()),
-        };
+        let [change, interval] = effect(record, arm);
         text.push_str(&format!(
-            "| {} | {} | {} | {ratio} | {interval} | {} |\n",
+            "| {} | {} | {} | {change} | {interval} | {} |\n",
             cell(&arm.name),
             cell(&arm.cpus),
             cell(&typical),
-            cell(&verdict)
+            cell(or_dash(&arm.standing))
         ));
     }
     text.push_str(&format!("\n{}\n", visible(&record.verdict.sentence)));

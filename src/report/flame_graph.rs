@@ -9,11 +9,11 @@
 use std::collections::BTreeMap;
 
 use super::markup::escape;
-use super::style::{seconds, visible};
+use super::style::visible;
 use super::svg::canvas::{Anchor, Area, Canvas, Words, cut, number};
+use crate::format::{count, seconds};
 use crate::profile::{Function, Kind};
 use crate::record::{CallChangeRecord, ChangeRecord, ProfileDiff, ProfileRecord};
-use crate::stats::verdict::count;
 
 /// Width of the graph, and what is around it, pixels.
 const WIDTH: f64 = 1200.0;

@@ -3,8 +3,8 @@
 
 use super::comparison::findings;
 use super::style::{Palette, paragraph, quantity, shortened, table};
+use crate::format::{count, percent};
 use crate::record::{FleetGroup, FleetOutlier, FleetReport, OutlierKind};
-use crate::stats::verdict::{count, percent};
 
 /// Nodes in the table; the record has all.
 const MOST_NODES: usize = 40;

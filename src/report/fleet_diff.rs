@@ -3,8 +3,8 @@
 
 use super::profile_diff::attributions;
 use super::style::{Palette, paragraph, quantity, shortened, table};
+use crate::format::count;
 use crate::record::{FleetDiff, FleetFigureChange, FleetSide};
-use crate::stats::verdict::count;
 
 /// Widest name of a figure.
 const FIGURE: usize = 22;

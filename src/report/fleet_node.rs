@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::Palette;
-use super::style::{grouped, paragraph, quantity, seconds, table};
+use super::style::{paragraph, quantity, table};
+use crate::format::{count, grouped, seconds};
 use crate::record::{FleetNode, FleetRecord, NodeStep, StepState};
 
 /// Nodes that are named in one line.
@@ -17,7 +18,7 @@ pub fn fleet_plan(record: &FleetRecord, palette: Palette) -> String {
     let asked = format!(
         "Fleet {}: {} asked, by {}",
         record.id,
-        nodes(record.asked),
+        count(record.asked, "node"),
         record.launcher
     );
     let mut out = palette.strong(&paragraph("", "  ", &asked)) + "\n";
@@ -61,7 +62,7 @@ fn planted(record: &FleetRecord) -> String {
     }
     let mut out = "\nPlanted, for this fleet is simulated:\n".to_owned();
     for (fault, of) in kinds {
-        let told = format!("{fault}: {} ({})", nodes(of.len()), named(&of));
+        let told = format!("{fault}: {} ({})", count(of.len(), "node"), named(&of));
         out += &line("  ", &told);
     }
     out
@@ -152,11 +153,6 @@ fn figures(record: &FleetNode) -> Vec<Vec<String>> {
 
 fn line(indent: &str, text: &str) -> String {
     paragraph(indent, "    ", text) + "\n"
-}
-
-fn nodes(many: usize) -> String {
-    let noun = if many == 1 { "node" } else { "nodes" };
-    format!("{} {noun}", grouped(many as u64))
 }
 
 /// The first of some names, and how many there are more.

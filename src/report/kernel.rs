@@ -1,6 +1,7 @@
 //! Built-in workloads as text.
 
-use super::style::{bytes, paragraph, quantity, round_size, seconds};
+use super::style::{paragraph, quantity};
+use crate::format::{bytes, round_bytes, seconds};
 use crate::record::KernelRecord;
 
 /// A kernel of the list.
@@ -64,7 +65,7 @@ pub fn kernels(rows: &[KernelRow<'_>]) -> String {
         out += "\n";
         let size = row.size.map_or(String::new(), |(of, default)| {
             let default = match of.contains("bytes") {
-                true => round_size(default),
+                true => round_bytes(default),
                 false => default.to_string(),
             };
             format!(" --size: {of}, {default} by default.")

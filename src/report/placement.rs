@@ -1,8 +1,8 @@
 //! What a placement is, and what other tools call it.
 
 use super::style::{Palette, cpu_noun, paragraph, visible};
+use crate::format::count;
 use crate::placement::{Kind, MemoryPolicy, Realised, equivalents, meaning};
-use crate::stats::verdict::count;
 
 /// A placement explained for a terminal.
 #[must_use]

@@ -1,7 +1,8 @@
 //! The placements of a machine: how many, and the even ones by name.
 
 use super::WIDTH;
-use super::style::{Palette, counted, cpu_noun, grouped_digits, paragraph, table, visible};
+use super::style::{Palette, cpu_noun, paragraph, table, visible};
+use crate::format::{count, grouped_digits};
 use crate::record::{PlacementsRecord, ShapeRecord, ThreadPlacements};
 
 /// More digits than this are also given as a power of ten.
@@ -40,8 +41,8 @@ fn summary(several: &[ThreadPlacements]) -> String {
 fn listed(of: &ThreadPlacements, palette: Palette) -> String {
     let heading = format!(
         "{}: {} of {} {}",
-        counted(of.threads as u64, "thread"),
-        counted(of.shapes.len() as u64, "shape"),
+        count(of.threads, "thread"),
+        count(of.shapes.len(), "shape"),
         many(&of.placements),
         if of.placements == "1" {
             "placement"

@@ -1,9 +1,9 @@
 //! Predictions of a search as text.
 
 use super::search::{NamedRow, named_table};
-use super::style::{Palette, paragraph, quantity, shortened, three_digits, visible};
-use crate::record::{PlacementPrediction, PredictedPlacement};
-use crate::stats::verdict::{count, percent};
+use super::style::{Palette, paragraph, quantity, shortened, visible};
+use crate::format::{count, percent, three_digits};
+use crate::record::{Direction, PlacementPrediction, PredictedPlacement};
 
 /// Rows of the table.
 const SHOWN: usize = 12;
@@ -52,9 +52,9 @@ fn row<'a>(
     is_checked: bool,
 ) -> NamedRow<'a> {
     // The inverse of a rate has no unit that people know.
-    let unit = match record.better.as_str() {
-        "higher" => "",
-        _ => record.unit.as_str(),
+    let unit = match record.better {
+        Direction::Higher => "",
+        Direction::Lower | Direction::Other(_) => record.unit.as_str(),
     };
     let dash = || "–".to_owned();
     let mut cells = vec![
@@ -69,7 +69,7 @@ fn row<'a>(
             None => it.true_ratio.map(|ratio| format!("{ratio:.3}")),
         };
         cells.push(truth.unwrap_or_else(dash));
-        let error = it.error.map(|error| super::style::change(1.0 + error));
+        let error = it.error.map(|error| crate::format::change(1.0 + error));
         cells.push(error.unwrap_or_else(dash));
     }
     NamedRow {
@@ -122,7 +122,7 @@ mod tests {
             command: vec!["prog".to_owned(), "\u{1b}[31m".to_owned()],
             metric: "wall".to_owned(),
             unit: "s".to_owned(),
-            better: "lower".to_owned(),
+            better: Direction::Lower,
             machine: "sim:large.toml".to_owned(),
             is_searched_machine: truth,
             placements: placements.collect(),

@@ -1,7 +1,8 @@
 //! A profile as text: what it comes to, functions, hot instructions, threads.
 
 use super::WIDTH;
-use super::style::{Palette, paragraph, seconds, shortened, table, visible};
+use super::style::{Palette, paragraph, shortened, table, visible};
+use crate::format::{seconds, trimmed};
 use crate::record::{
     AmountRecord, FunctionRecord, LineRecord, ProfileRecord, SpotRecord, TraceSource,
 };
@@ -114,12 +115,6 @@ fn made_by(record: &ProfileRecord) -> String {
         record.event,
         record.hz
     )
-}
-
-/// A number without digits that say nothing.
-fn trimmed(value: f64) -> String {
-    let text = format!("{value:.2}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// A part of all CPU time, per cent.

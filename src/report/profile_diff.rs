@@ -1,7 +1,8 @@
 //! What changed between two profiles, as text.
 
 use super::profile::function_name;
-use super::style::{Palette, paragraph, seconds, shortened, table, visible};
+use super::style::{Palette, paragraph, shortened, table, visible};
+use crate::format::{seconds, trimmed};
 use crate::record::{
     AccountRecord, AttributionRecord, ChangeRecord, DiffSide, FunctionChangeRecord, PartRecord,
     ProfileDiff,
@@ -80,7 +81,7 @@ pub(super) fn attributions(all: &[AttributionRecord]) -> String {
 fn of_side(side: &DiffSide, unit: &str) -> String {
     let units = match side.units {
         units if (units - 1.0).abs() < 1e-9 => format!("1 {unit}"),
-        units => format!("{} {unit}s", rounded(units)),
+        units => format!("{} {unit}s", trimmed(units)),
     };
     let pause = side.pause_ns;
     let pause = pause.map_or_else(String::new, |ns| format!(", a PAUSE takes {ns:.1} ns"));
@@ -92,11 +93,6 @@ fn of_side(side: &DiffSide, unit: &str) -> String {
         side.samples,
         side.id
     )
-}
-
-fn rounded(value: f64) -> String {
-    let text = format!("{value:.2}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// `+1.2 ms`, `−40 µs`, `±0 s`.

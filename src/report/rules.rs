@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::Palette;
 use super::style::{paragraph, visible};
+use crate::format::{count, count_of};
 use crate::record::{RuleChange, RuleChangeKind, RuleRecord, RulesRecord};
 
 /// Processes of a rule that are named.
@@ -24,17 +25,13 @@ pub fn rules(record: &RulesRecord, palette: Palette) -> String {
         text += &paragraph("  now   ", "        ", &concerned(rule));
         text.push_str("\n\n");
     }
-    let count: usize = record.rules.iter().map(|rule| rule.processes.len()).sum();
+    let processes: usize = record.rules.iter().map(|rule| rule.processes.len()).sum();
     let (rules, processes) = (
-        counted(record.rules.len(), "rule", "rules"),
-        counted(count, "process", "processes"),
+        count(record.rules.len(), "rule"),
+        count_of(processes as u64, "process", "processes"),
     );
     let _ = writeln!(text, "{rules}; {processes} would be looked after now.");
     text
-}
-
-fn counted(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 fn actions(rule: &RuleRecord) -> String {
@@ -95,7 +92,7 @@ pub fn rule_change(change: &RuleChange, palette: Palette) -> String {
         let _ = write!(line, ", nice {nice}");
     }
     if change.threads > 0 {
-        let _ = write!(line, ", {}", counted(change.threads, "thread", "threads"));
+        let _ = write!(line, ", {}", count(change.threads, "thread"));
     }
     if change.threads_left > 0 {
         let _ = write!(line, ", {} left to others", change.threads_left);

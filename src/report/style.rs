@@ -4,6 +4,7 @@ use anstyle::{Ansi256Color, AnsiColor, Effects, Style};
 use comfy_table::{Table, presets};
 
 use super::WIDTH;
+use crate::format;
 
 /// Backgrounds of a heat map, from cool to hot: green, sand, orange, red,
 /// purple of the 256-colour palette. Black reads well on all of them.
@@ -219,144 +220,14 @@ pub(super) fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
         .collect()
 }
 
-/// A relative change such as `+1.3 %`; one that rounds to nothing has no sign.
-pub(super) fn change(ratio: f64) -> String {
-    let percent = 100.0 * (ratio - 1.0);
-    if percent.abs() < 0.05 {
-        return "±0.0 %".to_owned();
-    }
-    let sign = if percent < 0.0 { '−' } else { '+' };
-    format!("{sign}{:.1} %", percent.abs())
-}
-
-/// A time with three digits that count: `1.23 s`, `66.4 ms`, `850 µs`.
-pub(super) fn seconds(value: f64) -> String {
-    if value == 0.0 {
-        return "0 s".to_owned();
-    }
-    let (scaled, unit) = if value >= 1.0 {
-        (value, "s")
-    } else if value >= 1e-3 {
-        (value * 1e3, "ms")
-    } else {
-        (value * 1e6, "µs")
-    };
-    format!("{} {unit}", three_digits(scaled))
-}
-
-/// A time of the machine's own: `14.2 ns`, `1793 ns`, `25.3 µs`.
-pub(super) fn nanoseconds(value: f64) -> String {
-    if !value.is_finite() {
-        "–".to_owned()
-    } else if value.abs() < 1e4 {
-        format!("{} ns", three_digits(value))
-    } else {
-        seconds(value * 1e-9)
-    }
-}
-
-/// A value of a metric with its unit.
+/// A value of a metric with its unit, which a program may have chosen.
 pub(super) fn quantity(value: f64, unit: &str) -> String {
-    match unit {
-        "s" => seconds(value),
-        "bytes" => bytes(value),
-        "" => three_digits(value),
-        other => format!("{} {}", scaled(value), visible(other)),
-    }
-}
-
-/// A size in binary units.
-#[must_use]
-pub fn bytes(value: f64) -> String {
-    let mut value = value;
-    let mut unit = "B";
-    for larger in ["KiB", "MiB", "GiB", "TiB"] {
-        if value < 1024.0 {
-            break;
-        }
-        value /= 1024.0;
-        unit = larger;
-    }
-    format!("{} {unit}", three_digits(value))
-}
-
-fn scaled(value: f64) -> String {
-    for (limit, letter) in [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")] {
-        if value >= limit {
-            return format!("{}{letter}", three_digits(value / limit));
-        }
-    }
-    three_digits(value)
-}
-
-/// A size with its digits that count: caches and memory come in round sizes.
-pub(super) fn round_size(value: u64) -> String {
-    let text = bytes(value as f64);
-    match text.split_once(' ') {
-        Some((number, unit)) if number.contains('.') => {
-            let number = number.trim_end_matches('0').trim_end_matches('.');
-            format!("{number} {unit}")
-        }
-        _ => text,
-    }
-}
-
-/// A number of things; the noun gets an `s` where there are several.
-pub(super) fn counted(many: u64, noun: &str) -> String {
-    let ending = if many == 1 { "" } else { "s" };
-    format!("{many} {noun}{ending}")
-}
-
-/// Digits in groups of three.
-pub(super) fn grouped(value: u64) -> String {
-    grouped_digits(&value.to_string())
-}
-
-/// The digits of a number of any size in groups of three.
-pub(super) fn grouped_digits(digits: &str) -> String {
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-/// A value with three digits that count.
-pub(super) fn three_digits(value: f64) -> String {
-    let size = value.abs();
-    if size >= 99.95 {
-        format!("{value:.0}")
-    } else if size >= 9.995 {
-        format!("{value:.1}")
-    } else if size >= 0.9995 {
-        format!("{value:.2}")
-    } else if size >= 0.099_95 {
-        format!("{value:.3}")
-    } else if size >= 0.009_995 {
-        format!("{value:.4}")
-    } else {
-        format!("{value:.2e}")
-    }
+    visible(&format::quantity(value, unit))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_have_three_digits() {
-        assert_eq!(seconds(1.2345), "1.23 s");
-        assert_eq!(seconds(0.0664), "66.4 ms");
-        assert_eq!(seconds(0.000_85), "850 µs");
-        assert_eq!(bytes(1536.0), "1.50 KiB");
-        assert_eq!(quantity(2.5e9, "cycles"), "2.50G cycles");
-        assert_eq!(quantity(0.103_42, ""), "0.103");
-        assert_eq!(quantity(0.000_012, ""), "1.20e-5");
-        assert_eq!(quantity(31_417.2, ""), "31417");
-    }
 
     #[test]
     fn numbers_stay_with_their_units() {

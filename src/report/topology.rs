@@ -2,7 +2,8 @@
 //! odd about it, and what was measured.
 
 use super::measured;
-use super::style::{Palette, cpu_noun, paragraph, round_size, visible};
+use super::style::{Palette, cpu_noun, paragraph, visible};
+use crate::format::{round_bytes, trimmed};
 use crate::record::TopologyRecord;
 use crate::topology::{Cache, CpuSet, Level, Node, NodeKind, Topology};
 
@@ -102,18 +103,13 @@ fn availability(record: &TopologyRecord, palette: Palette) -> String {
     if let Some(quota) = &record.quota {
         let line = format!(
             "quota: {} CPUs of {} ({})",
-            trim_zeros(quota.cpus),
+            trimmed(quota.cpus),
             counts.cpus,
             quota.source
         );
         text.push_str(&format!("{}\n", palette.warn(&visible(&line))));
     }
     text
-}
-
-fn trim_zeros(value: f64) -> String {
-    let text = format!("{value:.2}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// One line per unit; more than two of a shape are told as "… and N more".
@@ -228,7 +224,7 @@ fn notes(topology: &Topology, node: &Node) -> String {
         _ => None,
     };
     match size {
-        Some((label, Some(bytes))) => format!(" ({label} {})", round_size(bytes)),
+        Some((label, Some(bytes))) => format!(" ({label} {})", round_bytes(bytes)),
         Some((label, None)) if label != "memory" => format!(" ({label})"),
         _ => String::new(),
     }
@@ -250,7 +246,7 @@ fn core_notes(topology: &Topology, node: &Node) -> String {
             };
             let size = cache
                 .size_bytes
-                .map_or_else(String::new, |bytes| format!(" {}", round_size(bytes)));
+                .map_or_else(String::new, |bytes| format!(" {}", round_bytes(bytes)));
             // Some hypervisors report one for each hyper-thread.
             let each = if cache.cpus.len() < node.cpus.len() {
                 " per CPU"
@@ -286,7 +282,7 @@ fn memory_only_nodes(record: &TopologyRecord) -> String {
         .map(|node| {
             let size = node
                 .memory_bytes
-                .map_or_else(String::new, |bytes| format!(" ({})", round_size(bytes)));
+                .map_or_else(String::new, |bytes| format!(" ({})", round_bytes(bytes)));
             format!("NUMA node {}: memory only{size}\n", node.node)
         })
         .collect()

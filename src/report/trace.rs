@@ -1,7 +1,8 @@
 //! A trace as text: what the scheduler did, who ran where, what it means.
 
 use super::comparison::findings;
-use super::style::{Palette, grouped, paragraph, seconds, shortened, table, visible};
+use super::style::{Palette, paragraph, shortened, table, visible};
+use crate::format::{count_of, grouped, percent, seconds};
 use crate::record::{
     CpuTimeRecord, LowerBound, MigrationCounts, ThreadRecord, TierRecord, TraceRecord, TraceSource,
     WaitCauses,
@@ -115,7 +116,7 @@ fn made_by(record: &TraceRecord) -> String {
         format!(
             ": a switch takes {:.0} ns more here, {} of the program's CPU time in all",
             cost.ns_per_switch,
-            percent(cost.percent_of_cpu)
+            percent(cost.percent_of_cpu / 100.0)
         )
     });
     let lost = match record.figures.lost.records {
@@ -124,16 +125,6 @@ fn made_by(record: &TraceRecord) -> String {
     };
     let events = grouped(record.figures.totals.events);
     format!("{tier}{cost}. {events} events, {lost}.")
-}
-
-fn percent(value: f64) -> String {
-    if value >= 9.95 {
-        format!("{value:.0} %")
-    } else if value >= 0.095 || value == 0.0 {
-        format!("{value:.1} %")
-    } else {
-        format!("{value:.2} %")
-    }
 }
 
 fn figures(record: &TraceRecord) -> Vec<(&'static str, String)> {
@@ -148,8 +139,8 @@ fn figures(record: &TraceRecord) -> Vec<(&'static str, String)> {
             at_least(LowerBound::CpuTime),
             seconds(totals.cpu_s),
             at_least(LowerBound::Threads),
-            counted(totals.threads, "thread", "threads"),
-            counted(totals.processes.max(1), "process", "processes"),
+            count_of(totals.threads, "thread", "threads"),
+            count_of(totals.processes.max(1), "process", "processes"),
         ),
     )];
     if let Some(switches) = totals.switches {
@@ -185,10 +176,6 @@ fn figures(record: &TraceRecord) -> Vec<(&'static str, String)> {
     lines.push(("SMT sharing", sharing(record)));
     lines.extend(idle(record).map(|line| ("Idle beside", line)));
     lines
-}
-
-fn counted(count: u64, one: &str, more: &str) -> String {
-    format!("{} {}", grouped(count), if count == 1 { one } else { more })
 }
 
 fn moves(counted: &MigrationCounts) -> String {
@@ -273,7 +260,7 @@ fn sharing(record: &TraceRecord) -> String {
             let note = note.map_or_else(String::new, |note| format!("; {note}"));
             format!(
                 "; avoidable {} ({}{note})",
-                percent(percent_of),
+                percent(percent_of / 100.0),
                 seconds(total)
             )
         }
@@ -281,7 +268,7 @@ fn sharing(record: &TraceRecord) -> String {
     };
     format!(
         "{} of the CPU time beside a busy sibling{avoidable}",
-        percent(shared)
+        percent(shared / 100.0)
     )
 }
 

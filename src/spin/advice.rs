@@ -9,6 +9,7 @@
 
 use super::algorithm::{Case, Setting};
 use super::table::{NETFX_AWARELOCK, algorithm};
+use crate::format::seconds;
 
 /// What waiting costs on a machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -254,7 +255,7 @@ fn netfx(costs: &Costs) -> Advice {
         reasoning: format!(
             "{} It does not look at the lock for up to {} of that. Rounds triple while below the factor times {} CPUs; one round is the least.",
             compared(usual_ns.unwrap_or(0.0), costs.budget_ns()),
-            words(gap_ns),
+            seconds(gap_ns * 1e-9),
             costs.cpus
         ),
         verify: Some(sweep(
@@ -423,7 +424,7 @@ fn sweep(values: &[&str], command: &str) -> String {
 /// The usual value's time against the budget, as a sentence.
 fn compared(usual_ns: f64, budget_ns: f64) -> String {
     let ratio = usual_ns / budget_ns;
-    let time = words(usual_ns);
+    let time = seconds(usual_ns * 1e-9);
     if ratio > 1.5 {
         let times = if ratio < 10.0 {
             format!("{ratio:.1}")
@@ -437,22 +438,6 @@ fn compared(usual_ns: f64, budget_ns: f64) -> String {
         )
     } else {
         format!("The usual value spins {time} here, about what parking and waking costs.")
-    }
-}
-
-/// A time with three digits.
-fn words(ns: f64) -> String {
-    let (value, unit) = match ns {
-        ns if ns < 1e3 => (ns, "ns"),
-        ns if ns < 1e6 => (ns * 1e-3, "µs"),
-        ns => (ns * 1e-6, "ms"),
-    };
-    if value < 9.995 {
-        format!("{value:.2} {unit}")
-    } else if value < 99.95 {
-        format!("{value:.1} {unit}")
-    } else {
-        format!("{value:.0} {unit}")
     }
 }
 

@@ -11,6 +11,7 @@ use super::diagnose::work_factor;
 use super::doubts::Split;
 use super::judge::Judge;
 use super::resolution::Resolution;
+use crate::format::{count, duration, percent, percent_range, signed_percent};
 
 /// How a metric's cost is spoken of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +100,8 @@ pub struct Setting<'a> {
     pub delta: f64,
     /// How the metric is spoken of.
     pub words: Words,
+    /// Is the metric the inverse of the cost?
+    pub is_rate: bool,
     /// What of the runs is judged.
     pub judge: Judge,
     /// The steps in which the figure comes, where they are coarse.
@@ -109,32 +112,52 @@ pub struct Setting<'a> {
     pub spent: Duration,
 }
 
+impl Setting<'_> {
+    /// What a change of cost, `ln(ratio)`, is of the metric itself, as a share.
+    fn change(&self, log_ratio: f64) -> f64 {
+        gain(if self.is_rate { -log_ratio } else { log_ratio })
+    }
+
+    /// How much better or worse between these: sizes without sign.
+    fn sizes(&self, low: f64, high: f64) -> String {
+        let (a, b) = (self.change(low).abs(), self.change(high).abs());
+        percent_range(a.min(b), a.max(b))
+    }
+
+    /// Both ends as changes of the metric, the lower first.
+    fn ends(&self, low: f64, high: f64) -> (String, String) {
+        let (a, b) = (self.change(low), self.change(high));
+        (signed_percent(a.min(b)), signed_percent(a.max(b)))
+    }
+}
+
 /// One contrast as a sentence.
 #[must_use]
 pub fn contrast_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'_>) -> String {
     let arm = &setting.names[contrast.arm];
     let baseline = &setting.names[setting.baseline];
     let words = setting.words;
-    let (low, high) = (gain(contrast.interval.low), gain(contrast.interval.high));
+    let (low, high) = (contrast.interval.low, contrast.interval.high);
     let basis = count(blocks, "block");
     let judged = setting.judge.phrase();
     match contrast.decision {
         Decision::Faster => format!(
             "{arm} is {} than {baseline} by {} {judged} ({basis}).",
             words.better,
-            percent_range(-high, -low)
+            setting.sizes(low, high)
         ),
         Decision::Slower => format!(
             "{arm} is {} than {baseline} by {} {judged} ({basis}).",
             words.worse,
-            percent_range(low, high)
+            setting.sizes(low, high)
         ),
-        Decision::Same => format!(
-            "{arm} is the same as {baseline} within ±{} {judged}: between {} and {} ({basis}).",
-            percent(gain(setting.delta)),
-            signed_percent(low),
-            signed_percent(high)
-        ),
+        Decision::Same => {
+            let (low, high) = setting.ends(low, high);
+            let delta = percent(gain(setting.delta));
+            format!(
+                "{arm} is the same as {baseline} within ±{delta} {judged}: between {low} and {high} ({basis})."
+            )
+        }
         Decision::Undecided => undecided_sentence(contrast, blocks, setting),
     }
 }
@@ -167,12 +190,8 @@ fn undecided_sentence(contrast: &Contrast, blocks: usize, setting: &Setting<'_>)
 
 /// `between −2.0 % and +3.0 % in the typical run`.
 fn between(contrast: &Contrast, setting: &Setting<'_>) -> String {
-    format!(
-        "between {} and {} {}",
-        signed_percent(gain(contrast.interval.low)),
-        signed_percent(gain(contrast.interval.high)),
-        setting.judge.phrase()
-    )
+    let (low, high) = setting.ends(contrast.interval.low, contrast.interval.high);
+    format!("between {low} and {high} {}", setting.judge.phrase())
 }
 
 /// What withholds a verdict that the interval would give, as a clause: more time
@@ -180,7 +199,7 @@ fn between(contrast: &Contrast, setting: &Setting<'_>) -> String {
 fn doubt(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
     let doubts = &contrast.doubts;
     let split = |split: Split| {
-        let change = |log_ratio: f64| signed_percent(gain(log_ratio));
+        let change = |log_ratio: f64| signed_percent(setting.change(log_ratio));
         (change(split.first), change(split.second))
     };
     if doubts.depends_on_order() {
@@ -204,7 +223,7 @@ fn doubt(contrast: &Contrast, setting: &Setting<'_>) -> Option<String> {
     if let Some(other) = doubts.others.iter().find(|other| other.contradicts) {
         return Some(format!(
             "{} {}",
-            signed_percent(gain(other.estimate)),
+            signed_percent(setting.change(other.estimate)),
             other.judge.phrase()
         ));
     }
@@ -286,7 +305,8 @@ pub fn overall_sentence(outcome: Outcome, look: &Look, setting: &Setting<'_>) ->
             let possible_gain = look
                 .contrasts
                 .iter()
-                .map(|c| -gain(c.interval.low))
+                .filter(|c| c.interval.low < 0.0)
+                .map(|c| setting.change(c.interval.low).abs())
                 .fold(0.0, f64::max);
             let Some(open) = open.filter(|c| c.interval.half_width().is_finite()) else {
                 return format!(
@@ -345,14 +365,14 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
         Some(contrast) => format!(
             "{name} is best: {} than {baseline} by {} {judged}{rivals}.",
             setting.words.better,
-            percent_range(-gain(contrast.interval.high), -gain(contrast.interval.low))
+            setting.sizes(contrast.interval.low, contrast.interval.high)
         ),
         None => match look.contrasts.as_slice() {
             [only] => format!(
                 "{name} is best: {} is {} by {} {judged}.",
                 setting.names[only.arm],
                 setting.words.worse,
-                percent_range(gain(only.interval.low), gain(only.interval.high))
+                setting.sizes(only.interval.low, only.interval.high)
             ),
             others => format!(
                 "{name} is best: all {} others are {} {judged}.",
@@ -366,12 +386,6 @@ fn best_sentence(arm: usize, look: &Look, setting: &Setting<'_>) -> String {
 /// A margin that would be printed as 0.00 %.
 const NO_MARGIN: f64 = 5e-5;
 
-/// `1 block`, `2 blocks`.
-#[must_use]
-pub fn count(number: usize, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
-}
-
 fn blocks_allow(blocks: usize) -> String {
     let verb = if blocks == 1 { "allows" } else { "allow" };
     format!("{} {verb}", count(blocks, "block"))
@@ -381,56 +395,6 @@ fn blocks_allow(blocks: usize) -> String {
 #[must_use]
 pub fn gain(log_ratio: f64) -> f64 {
     log_ratio.exp_m1()
-}
-
-/// A positive share as `1.3 %`, with two digits that count.
-#[must_use]
-pub fn percent(share: f64) -> String {
-    format!("{} %", digits(share))
-}
-
-/// A share with its sign, as `+1.3 %`.
-#[must_use]
-pub fn signed_percent(share: f64) -> String {
-    let sign = if share < 0.0 { '−' } else { '+' };
-    format!("{sign}{} %", digits(share.abs()))
-}
-
-fn percent_range(low: f64, high: f64) -> String {
-    let (low, high) = (digits(low), digits(high));
-    if low == high {
-        format!("{low} %")
-    } else {
-        format!("{low}–{high} %")
-    }
-}
-
-fn digits(share: f64) -> String {
-    let value = share * 100.0;
-    if value.abs() >= 99.95 {
-        format!("{value:.0}")
-    } else if value.abs() < 0.095 {
-        format!("{value:.2}")
-    } else {
-        format!("{value:.1}")
-    }
-}
-
-/// A time as people say it: `40 s`, `3 min`, `2.5 h`.
-#[must_use]
-pub fn duration(time: Duration) -> String {
-    let seconds = time.as_secs_f64();
-    if seconds < 1.0 {
-        format!("{:.0} ms", (seconds * 1e3).ceil())
-    } else if seconds < 90.0 {
-        format!("{seconds:.0} s")
-    } else if seconds < 90.0 * 60.0 {
-        format!("{:.0} min", seconds / 60.0)
-    } else if seconds < 72.0 * 3600.0 {
-        format!("{:.1} h", seconds / 3600.0)
-    } else {
-        format!("{:.0} days", seconds / 86_400.0)
-    }
 }
 
 #[cfg(test)]
@@ -460,6 +424,7 @@ mod tests {
             baseline: 0,
             delta: 0.00995,
             words: Words::SPEED,
+            is_rate: false,
             judge: Judge::Typical,
             resolution: None,
             least: 6,

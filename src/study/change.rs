@@ -8,12 +8,12 @@ mod sessions;
 
 use serde::Deserialize;
 
+use crate::format::{count, percent};
 use crate::record::{
     BENCH_SCHEMA, COMPARISON_SCHEMA, ChangeVerdict, ComparedRecord, Comparison, DIFF_SCHEMA,
     DiffRecord, Entry, Figure, FigureChange, MachineChange, Outline, RecordError, SchemaName, read,
 };
 use crate::stats::normal;
-use crate::stats::verdict::{count, percent};
 
 /// Smallest effect of interest where no plan names one, as a share.
 const USUAL_EFFECT: f64 = 0.01;

@@ -2,13 +2,11 @@
 //! any comparison does.
 
 use crate::machine::linux::live::TargetFacts;
-use crate::record::{Comparison, Finding, ServiceRecord, Severity, VerdictKind};
+use crate::record::{Comparison, Finding, ServiceRecord, Severity};
 
 /// What is known of the service after the last run.
 #[derive(Debug, Clone, Default)]
 pub struct Told {
-    /// The option that names it, such as `--pid 4711`.
-    pub option: String,
     /// What should be told of its threads, as full sentences.
     pub notes: Vec<String>,
     /// The setting by which its program places its own threads, if known.
@@ -76,14 +74,6 @@ pub fn tell(record: &mut Comparison, told: &Told) {
                 None => "If the program places its own threads, use its own setting.".to_owned(),
             },
         ));
-    }
-    let best = record.best.as_ref();
-    let arm = best.and_then(|best| record.arms.iter().find(|arm| arm.name == *best));
-    if let (VerdictKind::Best, Some(arm)) = (record.verdict.kind, arm) {
-        record.verdict.advice = match arm.placement.name.as_str() {
-            "os-default" => "Change nothing.".to_owned(),
-            place => format!("Apply it: pinwise apply {} --place {place}", told.option),
-        };
     }
 }
 

@@ -6,11 +6,11 @@
 //! have made of them: consecutive windows are split into "first ten against
 //! next ten", as sequential benchmarking does, and judged by Welch's test.
 
+use crate::format::percent;
 use crate::record::{Comparison, Finding, RunRecord, Severity, VerdictKind};
 use crate::stats::describe::{robust_sd, sd};
 use crate::stats::inversion::Family;
 use crate::stats::paired::Paired;
-use crate::stats::verdict::percent;
 use crate::stats::welch;
 
 /// Runs per side of a window: hyperfine's least number of runs.
@@ -35,7 +35,7 @@ pub fn conclude(mut record: Comparison) -> Comparison {
     let alarms: Vec<&str> = record
         .contrasts
         .iter()
-        .filter(|c| c.verdict == "faster" || c.verdict == "slower")
+        .filter(|c| c.is_decided())
         .map(|c| c.arm.as_str())
         .collect();
     let floor = floor(&record);
@@ -55,6 +55,7 @@ pub fn conclude(mut record: Comparison) -> Comparison {
         )
     };
     record.verdict.advice = String::new();
+    record.verdict.commands.clear();
     record.best = None;
     if record.verdict.kind != VerdictKind::Same {
         record.verdict.kind = VerdictKind::Undecided;

@@ -24,6 +24,8 @@ pub use sizes::next_sizes;
 
 use std::cmp::Ordering;
 
+use crate::format::round_bytes;
+
 /// A working set and what a load took.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
@@ -119,7 +121,7 @@ pub fn read(points: &[Point], reported: &[ReportedCache]) -> Ladder {
             ladder.notes.push(format!(
                 "Latency rises to more than {:.1} ns at {}, where no cache is said to end.",
                 step.latency_ns,
-                size(step.knee_bytes.unwrap_or(0.0))
+                round_bytes(whole_bytes(step.knee_bytes.unwrap_or(0.0)))
             ));
             continue;
         }
@@ -277,15 +279,6 @@ fn inclusion(plateaus: &[Plateau]) -> Option<Inclusion> {
 )]
 fn whole_bytes(bytes: f64) -> u64 {
     bytes.round() as u64
-}
-
-fn size(bytes: f64) -> String {
-    let kib = bytes / 1024.0;
-    if kib < 1024.0 {
-        format!("{kib:.0} KiB")
-    } else {
-        format!("{:.1} MiB", kib / 1024.0)
-    }
 }
 
 #[cfg(test)]

@@ -231,7 +231,7 @@ async fn record(
     State(desk): State<Arc<Desk>>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    let read = desk.shelf.read(move |store| store.load(&id)?.whole());
+    let read = desk.shelf.read(move |store| store.load(&id)?.completed());
     Ok(json(String::from(Box::<str>::from(read.await?))))
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use pinwise::machine::Machine;
 use pinwise::machine::sim::SimulatedMachine;
 use pinwise::placement::Placement;
-use pinwise::record::Comparison;
+use pinwise::record::{Comparison, ContrastVerdict};
 use pinwise::stats::confirm::Score;
 use pinwise::stats::judge::Judge;
 use pinwise::study::compare::{self, Plan, Tuning, Unwatched};
@@ -173,9 +173,9 @@ impl Tally {
             self.contrasts += 1;
             self.covered += usize::from(low <= truth && truth <= high);
             if contrast.arm == cell.planted() {
-                self.faster += usize::from(contrast.verdict == "faster");
-                self.slower += usize::from(contrast.verdict == "slower");
-                self.same += usize::from(contrast.verdict == "same");
+                self.faster += usize::from(contrast.verdict == ContrastVerdict::Faster);
+                self.slower += usize::from(contrast.verdict == ContrastVerdict::Slower);
+                self.same += usize::from(contrast.verdict == ContrastVerdict::Same);
                 self.by_order += usize::from(contrast.by_order.is_some());
                 self.by_time += usize::from(contrast.by_time.is_some());
                 self.by_load += usize::from(contrast.by_load.is_some());
@@ -200,14 +200,14 @@ impl Tally {
                 self.spreads_covered += usize::from(is_covered);
                 is_spread |= !is_covered;
             }
-            self.mute += usize::from(contrast.verdict == "undecided" && is_mute);
+            self.mute += usize::from(contrast.verdict == ContrastVerdict::Undecided && is_mute);
         }
         self.false_claims += usize::from(is_false);
         self.spread_claims += usize::from(is_spread);
         self.found += usize::from(is_found);
         self.wrong_direction += usize::from(is_wrong);
         self.named_best += usize::from(record.best.as_deref() == Some(&cell.planted()));
-        self.recommended += usize::from(record.verdict.advice.starts_with("Run:"));
+        self.recommended += usize::from(!record.verdict.commands.is_empty());
         self.runs += record.arms.iter().map(|arm| arm.runs.len()).sum::<usize>();
         self.replays += 1;
     }

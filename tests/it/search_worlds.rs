@@ -103,6 +103,7 @@ pub(crate) fn plan(threads: usize, seed: u64) -> Plan {
         seed,
         output: Output::Discard,
         id: format!("search-{seed}"),
+        argv: Vec::new(),
         started: "2026-01-01T00:00:00Z".to_owned(),
         tags: Vec::new(),
     }

@@ -80,12 +80,12 @@ test('the experiment that is copied gives the same record again', async () => {
 test('the figures of a chart open by keyboard', async () => {
   const { report } = comparison();
   const { page, close } = await open(report);
-  const figures = chart(page, 'Ratio to os-default').locator('details');
+  const figures = chart(page, 'Change against os-default').locator('details');
   expect(await figures.locator('table').isVisible()).toBe(false);
   await figures.locator('summary').focus();
   await page.keyboard.press('Enter');
   expect(await figures.locator('table').isVisible()).toBe(true);
-  expect(await figures.locator('tbody').textContent()).toContain('better');
+  expect(await figures.locator('tbody').textContent()).toContain('faster');
   await close();
 });
 
@@ -150,7 +150,7 @@ test('an experiment that was cut off shows its runs and no verdict', async () =>
   const { page, errors, close } = await open(report);
   expect(await page.locator('p.verdict').textContent()).toContain(`after ${5 * record.arms.length} runs`);
   expect(await page.locator('.headline').count()).toBe(0);
-  expect(await chart(page, 'Ratio to').count()).toBe(0);
+  expect(await chart(page, 'Change against').count()).toBe(0);
   expect(await chart(page, 'Every run').locator('canvas').count()).toBeGreaterThan(0);
   expect(errors).toEqual([]);
   await close();

@@ -1,72 +1,108 @@
-// Numbers and times in words, as pinwise's text output has them.
+// Numbers in words. `src/format.rs` has the same functions; both are tested on tests/data/formats.json.
 
-const PREFIXES: readonly [number, string][] = [
+type Maybe = number | null | undefined;
+
+const NONE = '–';
+
+const isNumber = (value: Maybe): value is number =>
+  typeof value === 'number' && Number.isFinite(value);
+
+/** A value with digits that count, three unless told: "1.23", "12.3", "1234", "1.23e-5". */
+export function digits(value: number, places = 3): string {
+  if (!Number.isFinite(value)) return NONE;
+  if (value === 0) return '0';
+  // That of the rounded value: 99.96 has three digits before its point.
+  const magnitude = Number(
+    Math.abs(value)
+      .toExponential(places - 1)
+      .split('e')[1],
+  );
+  if (magnitude < -2) return value.toExponential(places - 1);
+  return value.toFixed(Math.max(0, places - 1 - magnitude));
+}
+
+const TIMES: readonly [number, string][] = [
   [1, 's'],
-  [1e-3, 'ms'],
-  [1e-6, 'µs'],
-  [1e-9, 'ns'],
+  [1e3, 'ms'],
+  [1e6, 'µs'],
+  [1e9, 'ns'],
 ];
 
-/** Below a million all digits can still be read. */
+/** Seconds with a fitting unit: "12.3 ms". */
+export function seconds(value: Maybe, places = 3): string {
+  if (!isNumber(value)) return NONE;
+  if (value === 0) return '0 s';
+  const [factor, unit] =
+    TIMES.find(([f]) => Math.abs(value) * f >= 0.9995) ?? TIMES[3]!;
+  return `${digits(value * factor, places)} ${unit}`;
+}
+
+/** A time of the machine's own, in nanoseconds as long as they have four digits: "1793 ns". */
+export function nanoseconds(value: Maybe): string {
+  if (!isNumber(value)) return NONE;
+  return Math.abs(value) < 1e4 ? `${digits(value)} ns` : seconds(value * 1e-9);
+}
+
+/** A quantity of any unit; seconds and bytes get a fitting prefix, others a letter. */
+export function quantity(value: Maybe, unit: string): string {
+  if (!isNumber(value)) return NONE;
+  if (unit === 's') return seconds(value);
+  if (unit === 'ns') return nanoseconds(value);
+  if (unit === 'bytes' || unit === 'B') return bytes(value);
+  return unit ? `${scaled(value)} ${unit}` : digits(value);
+}
+
 const LETTERS: readonly [number, string][] = [
   [1e12, 'T'],
   [1e9, 'G'],
   [1e6, 'M'],
+  [1e3, 'k'],
 ];
 
-/** Significant digits without exponents below 1e21. */
-export function digits(value: number, places = 3): string {
-  if (!Number.isFinite(value)) return '–';
-  if (value === 0) return '0';
-  const magnitude = Math.floor(Math.log10(Math.abs(value)));
-  const decimals = Math.min(20, Math.max(0, places - 1 - magnitude));
-  return value.toFixed(decimals);
+/** "5.82G". */
+function scaled(value: number): string {
+  const [factor, letter] = LETTERS.find(
+    ([least]) => Math.abs(value) >= least * 0.9995,
+  ) ?? [1, ''];
+  return `${digits(value / factor)}${letter}`;
 }
 
-/** Seconds with a fitting unit: "12.3 ms". */
-export function seconds(value: number | null | undefined, places = 3): string {
-  if (value === null || value === undefined || !Number.isFinite(value)) return '–';
-  if (value === 0) return '0 s';
-  const size = Math.abs(value);
-  const [factor, unit] = PREFIXES.find(([f]) => size >= f * 0.9995) ?? PREFIXES[3]!;
-  return `${digits(value / factor, places)} ${unit}`;
-}
-
-/** A quantity of any unit; seconds get a fitting prefix. */
-export function quantity(value: number | null | undefined, unit: string, places = 4): string {
-  if (value === null || value === undefined || !Number.isFinite(value)) return '–';
-  if (unit === 's') return seconds(value, places);
-  if (unit === 'ns') return seconds(value * 1e-9, places);
-  if (unit === 'bytes' || unit === 'B') return bytes(value);
-  return unit ? `${scaled(value, places)} ${unit}` : digits(value, places);
-}
-
-/** "5.82G", as text output has it; a rate of a billion has too many digits to be read. */
-function scaled(value: number, places: number): string {
-  const [factor, letter] = LETTERS.find(([least]) => Math.abs(value) >= least * 0.9995) ?? [1, ''];
-  return `${digits(value / factor, places)}${letter}`;
-}
-
-/** Bytes in binary units: "1.5 MiB". */
-export function bytes(value: number | null | undefined): string {
-  if (value === null || value === undefined || !Number.isFinite(value)) return '–';
+/** Bytes in binary units: "1.50 MiB". */
+export function bytes(value: Maybe): string {
+  if (!isNumber(value)) return NONE;
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-  const step = Math.max(0, Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, Math.abs(value))) / 10)));
-  return `${digits(value / 1024 ** step, 3)} ${units[step]}`;
+  const step = Math.max(
+    0,
+    Math.min(
+      units.length - 1,
+      Math.floor(Math.log2(Math.max(1, Math.abs(value))) / 10),
+    ),
+  );
+  return `${digits(value / 1024 ** step)} ${units[step]}`;
 }
 
-/** A share as per cent: 0.123 is "12.3 %". */
-export function percent(share: number | null | undefined, places = 1): string {
-  if (share === null || share === undefined || !Number.isFinite(share)) return '–';
-  return `${(share * 100).toFixed(places)} %`;
+/** A share as per cent: 0.123 is "12.3 %"; axes ask for their own number of decimals. */
+export function percent(share: Maybe, places?: number): string {
+  if (!isNumber(share)) return NONE;
+  return `${places === undefined ? hundredths(share) : (share * 100).toFixed(places)} %`;
+}
+
+/** A share with its sign: "+1.3 %"; one that rounds to nothing has none. */
+export function signedPercent(share: Maybe): string {
+  if (!isNumber(share)) return NONE;
+  const text = hundredths(Math.abs(share));
+  return `${Number(text) === 0 ? '±' : share < 0 ? '−' : '+'}${text} %`;
 }
 
 /** A ratio as a change: 0.95 is "−5.0 %". */
-export function change(ratio: number | null | undefined, places = 1): string {
-  if (ratio === null || ratio === undefined || !Number.isFinite(ratio)) return '–';
-  const value = (ratio - 1) * 100;
-  const text = Math.abs(value).toFixed(places);
-  return `${value < 0 && Number(text) !== 0 ? '−' : '+'}${text} %`;
+export const change = (ratio: Maybe): string =>
+  isNumber(ratio) ? signedPercent(ratio - 1) : NONE;
+
+function hundredths(share: number): string {
+  const value = share * 100;
+  const size = Math.abs(value);
+  if (size === 0) return '0';
+  return value.toFixed(size >= 99.95 ? 0 : size < 0.095 ? 2 : 1);
 }
 
 /** RFC 3339 as it stands, to the minute, in UTC: "2026-11-22 19:17". */
@@ -81,7 +117,11 @@ export function wholeNumber(number: number | null | undefined): string {
 }
 
 /** "1 run", "2 runs"; "– runs" where the number is missing. */
-export function count(number: number | null | undefined, one: string, many = `${one}s`): string {
+export function count(
+  number: number | null | undefined,
+  one: string,
+  many = `${one}s`,
+): string {
   if (number === null || number === undefined) return `– ${many}`;
   return `${number.toLocaleString('en-US')} ${number === 1 ? one : many}`;
 }

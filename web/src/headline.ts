@@ -5,29 +5,41 @@ import './headline.css';
 import { h, visible } from './dom';
 import { commandLine } from './words';
 
-/** The figure that says most. */
+/** The figure that says most, as records have it. */
 export interface Headline {
   /** "−12.0 %". */
-  text: string;
-  interval: string;
-  of: string;
-  confidence: string;
+  change?: string;
+  interval?: string;
+  of?: string;
+  confidence?: string;
 }
 
-export function headline(figure: Headline | null): HTMLElement | null {
-  if (!figure) return null;
-  const of = ` ${visible(figure.of)}${figure.confidence ? `; ${figure.confidence}` : ''}`;
+export function headline(figure: Headline | null | undefined): HTMLElement | null {
+  if (!figure?.change) return null;
+  const of = ` ${visible(figure.of ?? '')}${figure.confidence ? `; ${visible(figure.confidence)}` : ''}`;
   return h(
     'p',
     { class: 'headline' },
-    h('strong', { class: 'big' }, figure.text),
+    h('strong', { class: 'big' }, visible(figure.change)),
     ' ',
-    h('span', {}, h('span', { class: 'interval' }, figure.interval), h('span', { class: 'muted' }, of)),
+    h('span', {}, h('span', { class: 'interval' }, visible(figure.interval ?? '')), h('span', { class: 'muted' }, of)),
   );
+}
+
+/** A command of a record: what it does, to follow "Run it". */
+export interface Command {
+  what?: string;
+  line?: string;
 }
 
 /** What a command is for, and the command. */
 export type NamedCommand = readonly [what: string, command: string];
+
+/** Commands that a record comes to, and the one that makes it again. */
+export function recordCommands(commands: readonly Command[] | undefined, again: string | null | undefined): NamedCommand[] {
+  const run = (commands ?? []).map((c): NamedCommand => [`Run it ${c.what ?? ''}`, c.line ?? '']);
+  return again ? [...run, ['Do the experiment again', again]] : run;
+}
 
 /** Commands to copy, each beside what it is for. */
 export function commandList(all: readonly NamedCommand[]): HTMLElement | null {

@@ -23,8 +23,6 @@ use crate::workload::{Command, Metric, Workload};
 const SETTLE: Duration = Duration::from_millis(500);
 /// A metric command that is not told otherwise may take this long.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Others write it, this finds it.
-const ROLLED_BACK: &str = "rolled back at once";
 
 pub(super) fn compare(
     global: &Global,
@@ -46,6 +44,7 @@ pub(super) fn compare(
     let (own, warnings) = host.topology()?;
     let topology = service.topology(&own)?;
     let mut plan = planned(args, &metric, &target, &topology, terminal)?;
+    plan.argv.clone_from(&global.argv);
     let source = source(args, &plan, &own, terminal)?;
     if let Some(record) = &mut plan.service {
         record.metric_source = Some(source.name());
@@ -86,7 +85,6 @@ pub(super) fn compare(
         ));
     }
     let told = Told {
-        option: target.option(),
         notes,
         knob,
         aborted: machine.aborted(),
@@ -116,12 +114,11 @@ fn give_back(mut machine: LiveMachine, terminal: &Terminal) {
 
 /// A limit that the user set is a gate; anything else that failed is an error.
 fn exit(record: &Comparison, told: &Told) -> Exit {
-    let is_rolled_back = |why: &String| why.starts_with(ROLLED_BACK);
-    let mut invalid = record.arms.iter().filter_map(|arm| arm.invalid.as_ref());
+    // An arm that was rolled back, or that failed otherwise, does not run again.
+    let failed = record.arms.iter().filter(|arm| arm.invalid.is_some());
+    let is_limit = told.aborted > 0 && failed.count() == told.aborted;
     match exit_of(record) {
-        Exit::Error if !told.has_ended && told.aborted > 0 && invalid.all(is_rolled_back) => {
-            Exit::GateFailed
-        }
+        Exit::Error if !told.has_ended && is_limit => Exit::GateFailed,
         other => other,
     }
 }

@@ -7,7 +7,7 @@ use crate::cli::args::{FleetCollectArgs, Global};
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, open_store};
 use crate::fleet::gather::{gather, keep_fleet};
-use crate::stats::verdict::count;
+use crate::format::count;
 
 pub(super) fn collect(
     global: &Global,

@@ -6,8 +6,8 @@ use super::nodes::{Loaded, is_folder, loaded};
 use crate::cli::Exit;
 use crate::cli::args::{FleetDiffArgs, Global};
 use crate::cli::terminal::Terminal;
+use crate::format::count;
 use crate::report;
-use crate::stats::verdict::count;
 use crate::study::fleet::{Group, Side, diff as compare, groups};
 
 /// Groups named in an error.

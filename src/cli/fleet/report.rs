@@ -8,10 +8,10 @@ use crate::cli::export::write_file;
 use crate::cli::report::of_record;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, open_store};
+use crate::format::count;
 use crate::machine::linux::{discover, time_of_day};
 use crate::record::{FleetReport, OutlierKind};
 use crate::report;
-use crate::stats::verdict::count;
 use crate::study::fleet::{Asked, report as compare};
 
 pub(super) fn report(

@@ -12,8 +12,8 @@ use crate::cli::args::{FleetResumeArgs, Global};
 use crate::cli::terminal::Terminal;
 use crate::fleet::hostlist::compress;
 use crate::fleet::launcher::Wanted;
+use crate::format::count;
 use crate::record::{FleetStatus, NodeState};
-use crate::stats::verdict::count;
 
 pub(super) fn resume(
     global: &Global,

@@ -10,9 +10,9 @@ use crate::cli::args::{FleetSimulateArgs, Global};
 use crate::cli::open_store;
 use crate::cli::terminal::Terminal;
 use crate::fleet::check_id;
+use crate::format::count;
 use crate::machine::linux::{effective_user, time_of_day};
 use crate::record::FleetRecord;
-use crate::stats::verdict::count;
 use crate::store::Store;
 use crate::study::fleet::simulate::{FIGURES_PER_NODE, Fault, Plan, SimulatedFleet};
 

@@ -14,9 +14,9 @@ use crate::fleet::folder::{FleetFolder, Founding, canonical};
 use crate::fleet::gather::keep_fleet;
 use crate::fleet::launcher::{Choice, Launcher, Task, Wanted};
 use crate::fleet::submission::Submission;
+use crate::format::count;
 use crate::machine::linux::{discover, effective_user, group_id, time_of_day};
 use crate::record::{FLEET_SCHEMA, FleetJob, FleetRecord};
-use crate::stats::verdict::count;
 use crate::store::Location;
 
 pub(super) fn submit(

@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 
 use crate::cli::args::{CompareArgs, ExperimentArgs, WorkloadArgs};
 use crate::cli::terminal::Terminal;
-use crate::stats::verdict::count;
+use crate::format::count;
 use crate::workload::{Command, Sweep};
 
 /// A named command.

@@ -39,7 +39,10 @@ pub(super) fn search(
     let planned = match &past {
         Some(past) => check_machine(past, machine.as_mut())
             .and_then(|()| plan::resumed(args, past, machine.as_mut())),
-        None => plan::fresh(args, seed, machine.as_mut(), terminal),
+        None => plan::fresh(args, seed, machine.as_mut(), terminal).map(|plan| Plan {
+            argv: global.argv.clone(),
+            ..plan
+        }),
     };
     let plan = match planned {
         Err(error) if is_interrupt(&error) => return Ok(interrupted(terminal)),

@@ -81,6 +81,7 @@ pub(super) fn fresh(
         seed,
         output,
         id,
+        argv: Vec::new(),
         started,
         tags: args.results.tags.clone(),
     })
@@ -201,6 +202,7 @@ pub(super) fn resumed(
         seed: past.seed,
         output,
         id: past.id.clone(),
+        argv: past.argv.clone(),
         started: past.started.clone(),
         tags: past.tags.clone(),
     })

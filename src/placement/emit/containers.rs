@@ -1,6 +1,7 @@
 //! Containers, pods and virtual machines.
 
 use super::{Asked, Emission, Piece};
+use crate::format::count;
 use crate::placement::MemoryPolicy;
 use crate::topology::{CpuSet, Level};
 
@@ -61,7 +62,7 @@ pub(super) fn kubernetes(asked: &Asked<'_>) -> Emission {
     );
     emission.cannot.push(format!(
         "A pod cannot name CPUs: it asks for {}, and the kubelet chooses them by its policy.",
-        crate::placement::explain::cpus(asked.realised.cpus.len())
+        count(asked.realised.cpus.len(), "CPU")
     ));
     emission.notes.push(
         "A changed policy is taken only after the node was drained and cpu_manager_state removed."

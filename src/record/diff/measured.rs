@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::reported::regrouped;
 use super::{Difference, listed, unit_noun};
+use crate::format::count;
 use crate::record::{Measured, MeasuredLevel, Median, PairRecord, PauseRecord, TopologyRecord};
-use crate::stats::verdict::count;
 use crate::topology::CpuSet;
 
 /// Medians further apart than this ratio differ.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::{Difference, listed, unit_noun};
+use crate::format::{count, round_bytes};
 use crate::record::{CpuRecord, MachineRecord, NodeRecord, TopologyRecord};
-use crate::stats::verdict::count;
 use crate::topology::CpuSet;
 
 /// Memory of a node may differ by this share without being told: kernels
@@ -300,7 +300,7 @@ fn cache_change(
     let told = |size: Option<Option<u64>>| match size {
         None => "not there".to_owned(),
         Some(None) => "of unknown size".to_owned(),
-        Some(Some(bytes)) => binary(bytes),
+        Some(Some(bytes)) => round_bytes(bytes),
     };
     let sentence = format!(
         "The L{level} {kind} cache of CPUs {cpus} is {} in A and {} in B.",
@@ -339,7 +339,8 @@ fn nodes(a: &[NodeRecord], b: &[NodeRecord]) -> Vec<Difference> {
         };
         let (bytes_a, bytes_b) = (node_a.memory_bytes, node_b.memory_bytes);
         if !is_alike(bytes_a, bytes_b) {
-            let told = |bytes: Option<u64>| bytes.map_or_else(|| "not told".to_owned(), binary);
+            let told =
+                |bytes: Option<u64>| bytes.map_or_else(|| "not told".to_owned(), round_bytes);
             let sentence = format!(
                 "Memory of NUMA node {number} is {} in A and {} in B.",
                 told(bytes_a),
@@ -358,17 +359,4 @@ fn is_alike(a: Option<u64>, b: Option<u64>) -> bool {
         (Some(a), Some(b)) => a.abs_diff(b) as f64 <= MEMORY_ALIKE * a.max(b) as f64,
         _ => a == b,
     }
-}
-
-/// A size in the largest binary unit that leaves at least 1.
-fn binary(bytes: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < units.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    let text = format!("{value:.1}");
-    format!("{} {}", text.trim_end_matches(".0"), units[unit])
 }

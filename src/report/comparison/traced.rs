@@ -1,6 +1,7 @@
 //! What the scheduler did with the arms, in one traced run each.
 
-use super::super::style::{Palette, paragraph, seconds, shortened, table, visible};
+use super::super::style::{Palette, paragraph, shortened, table, visible};
+use crate::format::seconds;
 use crate::record::{Arm, ArmTrace, Comparison, LowerBound, MigrationCounts};
 
 /// Longest name in the table.

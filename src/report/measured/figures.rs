@@ -1,13 +1,12 @@
 //! Figures of single CPUs, caches, memory, clocks and the scheduler, as text.
 
 use super::heading;
+use crate::format::{nanoseconds, round_bytes, three_digits};
 use crate::record::{
     BandwidthRecord, ClockRecord, LadderPoint, LadderRecord, LoadedLatencyRecord, Measured, Median,
     PauseRecord, PlateauRecord, SchedulingRecord,
 };
-use crate::report::style::{
-    Palette, nanoseconds, paragraph, round_size, shortened, table, three_digits,
-};
+use crate::report::style::{Palette, paragraph, shortened, table};
 use crate::topology::CpuSet;
 
 /// Costs within this ratio are told as one.
@@ -186,13 +185,13 @@ fn climb(points: &[LadderPoint]) -> String {
             }
         })
         .collect();
-    let size = |bytes: usize| round_size(bytes as u64);
+    let size = |bytes: usize| round_bytes(bytes as u64);
     let line = format!("{} {bars} {}", size(first.bytes), size(last.bytes));
     format!("{}\n", paragraph("  ", "  ", &line))
 }
 
 fn plateau_row(plateau: &PlateauRecord) -> Vec<String> {
-    let bytes = |size: Option<u64>| size.map_or_else(|| "–".to_owned(), round_size);
+    let bytes = |size: Option<u64>| size.map_or_else(|| "–".to_owned(), round_bytes);
     vec![
         plateau
             .level

@@ -6,10 +6,10 @@
 
 use super::figures::range;
 use super::heading;
+use crate::format::{count, nanoseconds};
 use crate::record::Measured;
 use crate::report::matrix::{Cell, HeatMap};
-use crate::report::style::{Palette, nanoseconds, paragraph};
-use crate::stats::verdict::count;
+use crate::report::style::{Palette, paragraph};
 use crate::topology::CpuSet;
 
 /// Most rows: two columns for each, and the labels, are within the width.

@@ -6,8 +6,8 @@ mod heat_map;
 mod over_time;
 
 use super::style::{Palette, paragraph, shortened};
+use crate::format::count;
 use crate::record::{Agreement, LevelVerdict, Measured, MeasuredLevel, TopologyRecord};
-use crate::stats::verdict::count;
 use crate::topology::CpuSet;
 
 /// Groups that a level's line names; the rest is counted.
@@ -135,13 +135,16 @@ fn levels(found: &Measured, palette: Palette) -> String {
 
 fn level_lines(level: &MeasuredLevel, say: &mut impl FnMut(&str)) {
     let outside = level.outside_ns.map_or_else(String::new, |ns| {
-        format!(", {} to the nearest outside", super::style::nanoseconds(ns))
+        format!(
+            ", {} to the nearest outside",
+            crate::format::nanoseconds(ns)
+        )
     });
     say(&format!(
         "{}: {}; {} within{outside}; confidence {:.2}",
         level_noun(&level.kind),
         folded_groups(&level.groups),
-        super::style::nanoseconds(level.inside_ns),
+        crate::format::nanoseconds(level.inside_ns),
         level.confidence,
     ));
     if !level.evidence.is_empty() {

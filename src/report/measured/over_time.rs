@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{heading, level_noun};
+use crate::format::{count, duration, nanoseconds, percent, seconds, three_digits};
 use crate::record::{DriftPair, DriftRecord, DriftState, EffortRecord, Measured};
-use crate::report::style::{Palette, nanoseconds, paragraph, seconds, three_digits};
-use crate::stats::verdict::{count, duration};
+use crate::report::style::{Palette, paragraph};
 
 /// A letter of the strip stands for one repetition, or for several.
 const STRIP_WIDTH: usize = 60;
@@ -91,16 +91,6 @@ fn told_state(state: &DriftState) -> String {
         count(state.visits, "visit"),
         seconds(state.median_dwell_s)
     )
-}
-
-/// A share in per cent; a rare state must not become none.
-fn percent(share: f64) -> String {
-    let percent = 100.0 * share;
-    if percent < 9.95 {
-        format!("{percent:.1} %")
-    } else {
-        format!("{percent:.0} %")
-    }
 }
 
 /// The states in time order, a letter for each repetition; of several, for the

@@ -7,10 +7,10 @@ mod words;
 
 use std::time::Duration;
 
-use super::comparison::{findings, place};
+use super::comparison::{findings, place, what_to_do};
 use super::style::{self, Palette, paragraph, shortened};
-use crate::record::{PredictedArm, SearchAnswer, SearchArm, SearchRecord, Stopped};
-use crate::stats::verdict::{count, duration, percent};
+use crate::format::{count, duration, percent};
+use crate::record::{EffectRecord, PredictedArm, SearchAnswer, SearchArm, SearchRecord, Stopped};
 pub use picture::search_picture;
 pub use rows::search_rows;
 pub(super) use words::{NamedRow, named_table};
@@ -20,9 +20,9 @@ use words::{cost_range, costs, placements};
 const SHOWN: usize = 8;
 /// Failed arms that are told one by one.
 const FAILED_TOLD: usize = 4;
-/// A feature is told where its whole range changes the cost by so much, and
-/// by more than twice its standard deviation.
-const LEAST_EFFECT: f64 = 0.01;
+/// A clear feature is told where its whole range changes the metric by so much,
+/// per cent.
+const LEAST_EFFECT: f64 = 1.0;
 /// Features told.
 const FEATURES_TOLD: usize = 5;
 
@@ -38,13 +38,8 @@ pub fn search(record: &SearchRecord, palette: Palette) -> String {
     }
     text.push_str(&failed(record));
     text.push_str(&sensitivities(record, palette));
-    let further = [
-        confirmed(record),
-        other_cpus(record),
-        least(record),
-        truth(record),
-    ];
-    for sentence in further.into_iter().flatten() {
+    let beside = record.verdict.beside.iter().cloned();
+    for sentence in beside.chain(least(record)).chain(truth(record)) {
         text.push_str(&format!("\n{}\n", paragraph("", "", &visible(&sentence))));
     }
     text.push_str(&findings(&record.findings, palette));
@@ -78,40 +73,11 @@ fn verdict(record: &SearchRecord, palette: Palette) -> String {
         SearchAnswer::Undecided => palette.warn(&sentence),
     };
     let mut text = format!("{painted}\n");
-    let advice = &record.verdict.advice;
-    if advice.starts_with("Run: ") {
-        text.push_str(&format!("→ {}\n", visible(advice)));
-        return text;
-    }
-    if !advice.is_empty() {
-        text.push_str(&format!("{}\n", paragraph("→ ", "  ", advice)));
-    }
-    if let Some(line) = how_to_apply(record) {
-        text.push_str(&format!("→ {}\n", visible(&line)));
-    }
+    text.push_str(&what_to_do(
+        &record.verdict.advice,
+        &record.verdict.commands,
+    ));
     text
-}
-
-/// The command line that runs the best arm; it stays on its line, however
-/// long, so that it can be copied.
-fn how_to_apply(record: &SearchRecord) -> Option<String> {
-    let is_over = record.stopped.is_some();
-    if record.verdict.kind != SearchAnswer::Best || record.host.simulated || !is_over {
-        return None;
-    }
-    let best = record.best.as_ref()?;
-    let arm = record.arms.iter().find(|arm| arm.name == *best)?;
-    arm.place_id.as_ref()?;
-    let threads = arm.threads.map_or_else(String::new, |n| n.to_string());
-    let arguments = record.command.iter();
-    let command: Vec<String> = arguments
-        .map(|argument| argument.replace("{threads}", &threads))
-        .collect();
-    Some(format!(
-        "Run: taskset -c {} {}",
-        shell_words::quote(&arm.cpus),
-        shell_words::join(&command)
-    ))
 }
 
 /// The arms that are expected to be best, and `os-default`.
@@ -137,17 +103,17 @@ fn arms_table(record: &SearchRecord) -> String {
         "measured",
         "expected",
         "90 %",
-        "ratio",
+        "change",
     ];
     let rows: Vec<NamedRow<'_>> = shown.iter().map(|arm| row(record, arm)).collect();
     let mut text = named_table(&header, &rows);
     let left = record.predictions.len() - shown.len();
     if left > 0 {
-        let ratios = record.predictions.iter().map(|arm| arm.ratio);
-        let worst = ratios.fold(f64::NEG_INFINITY, f64::max);
+        let all = record.predictions.iter();
+        let worst = all.max_by(|a, b| a.ratio.total_cmp(&b.ratio));
         text.push_str(&format!(
-            "  and {left} more, expected at up to {} of os-default\n",
-            style::three_digits(worst)
+            "  and {left} more, the worst expected at {} against os-default\n",
+            worst.map_or("–", |worst| &worst.change)
         ));
     }
     text
@@ -167,7 +133,7 @@ fn row<'a>(record: &SearchRecord, arm: &'a PredictedArm) -> NamedRow<'a> {
             measured.unwrap_or_else(|| "–".to_owned()),
             costs(record, arm.predicted, unit),
             cost_range(record, arm.low, arm.high, unit),
-            format!("{:.3}", arm.ratio),
+            arm.change.clone(),
         ],
     }
 }
@@ -195,99 +161,40 @@ fn failed(record: &SearchRecord) -> String {
     text
 }
 
-/// What the model has learnt: how much of the cost goes with each feature, from
-/// the arm that has least of it to the one that has most.
+/// What the model has learnt: how much of the metric goes with each feature.
 fn sensitivities(record: &SearchRecord, palette: Palette) -> String {
     let Some(model) = &record.model else {
         return String::new();
     };
-    let mut told: Vec<(f64, f64, &str)> = Vec::new();
-    for (at, feature) in model.features.iter().enumerate() {
-        let range = range_of(record, at);
-        let effect = feature.effect * range;
-        let is_clear = feature.effect.abs() > 2.0 * feature.sd;
-        if is_clear && effect.abs() >= LEAST_EFFECT {
-            told.push((effect, feature.sd * range, &feature.meaning));
-        }
+    let mut told: Vec<(&EffectRecord, &str)> = Vec::new();
+    for feature in model.features.iter().filter(|feature| feature.is_clear) {
+        let change = feature.change.as_ref();
+        let change = change.filter(|change| change.value.abs() >= LEAST_EFFECT);
+        told.extend(change.map(|change| (change, feature.meaning.as_str())));
     }
     let heading = palette.strong("What it is sensitive to");
     if told.is_empty() {
         let none = "Nothing of what placements differ in changes the cost by 1 % for sure.";
         return format!("\n{heading}\n{}\n", paragraph("  ", "  ", none));
     }
-    told.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()));
-    let lines = told
-        .iter()
-        .take(FEATURES_TOLD)
-        .map(|(effect, sd, meaning)| {
-            // The effect is one on the logarithm: its end is a factor.
-            let change = style::change(effect.exp());
-            let width = 100.0 * effect.exp() * (1.645 * sd).sinh();
-            let line = format!("{change} ±{width:.1} %  {}", visible(meaning));
-            format!("{}\n", paragraph("  ", "    ", &line))
-        });
+    told.sort_by(|(a, _), (b, _)| b.value.abs().total_cmp(&a.value.abs()));
+    let lines = told.iter().take(FEATURES_TOLD).map(|(change, meaning)| {
+        let (text, interval) = (&change.text, &change.interval);
+        let line = visible(&format!("{text} ({interval})  {meaning}"));
+        format!("{}\n", paragraph("  ", "    ", &line))
+    });
     format!("\n{heading}\n{}", lines.collect::<String>())
-}
-
-/// How far the arms differ in a feature.
-fn range_of(record: &SearchRecord, feature: usize) -> f64 {
-    let values = record
-        .arms
-        .iter()
-        .filter_map(|arm| arm.features.get(feature));
-    let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
-    for &value in values {
-        least = least.min(value);
-        most = most.max(value);
-    }
-    let range = most - least;
-    if range.is_finite() { range } else { 0.0 }
-}
-
-/// The confirmation, where the verdict does not tell it.
-fn confirmed(record: &SearchRecord) -> Option<String> {
-    let sentence = &record.confirmation.as_ref()?.sentence;
-    let is_told = record
-        .verdict
-        .sentence
-        .contains(sentence.trim_end_matches('.'));
-    (!is_told).then(|| sentence.clone())
-}
-
-/// That the best shape ran on other CPUs, too, where that is no finding.
-fn other_cpus(record: &SearchRecord) -> Option<String> {
-    let last = record.other_cpus.last()?;
-    if record.findings.iter().any(|f| f.sentence == last.sentence) {
-        return None;
-    }
-    let pairs: usize = record.other_cpus.iter().map(|other| other.pairs).sum();
-    let choices = match record.other_cpus.len() {
-        1 => "another choice".to_owned(),
-        n => format!("{n} other choices"),
-    };
-    Some(format!(
-        "In the same shape {choices} of CPUs showed no difference ({pairs} pairs): no CPU \
-         stands out."
-    ))
 }
 
 fn least(record: &SearchRecord) -> Option<String> {
     let least = record.least.as_ref()?;
-    let known = match (least.confirmed, least.measured) {
-        (true, _) => format!("{} fresh pairs", least.pairs),
-        (false, true) => "measured, not confirmed".to_owned(),
-        (false, false) => "predicted, not confirmed".to_owned(),
-    };
-    // Nothing smaller will do: the best arm itself is measured and named above.
-    if record.best.as_deref() == Some(&least.arm) {
-        return Some(format!("Least resource: {}", least.sentence));
-    }
-    let sentence = least.sentence.trim_end_matches('.');
-    Some(format!(
-        "Least resource: {sentence} ({known}, 90 % interval {} to {}).",
-        percent(least.low),
-        percent(least.high)
-    ))
+    Some(match least.basis.as_str() {
+        "" => format!("Least resource: {}", least.sentence),
+        basis => {
+            let sentence = least.sentence.trim_end_matches('.');
+            format!("Least resource: {sentence} ({basis}).")
+        }
+    })
 }
 
 fn truth(record: &SearchRecord) -> Option<String> {
@@ -302,7 +209,7 @@ fn truth(record: &SearchRecord) -> Option<String> {
             percent(error)
         )
     });
-    let default = style::three_digits(truth.default_ratio);
+    let default = crate::format::three_digits(truth.default_ratio);
     Some(format!(
         "Truth of the simulated machine: {regret} the best, {} (os-default costs {default} of it).{errors} {} of true costs lie in their 90 % intervals.",
         truth.best,

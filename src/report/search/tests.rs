@@ -28,14 +28,15 @@ fn a_search_that_found_the_best() {
 }
 
 #[test]
-fn cpus_of_a_record_stay_one_word_of_a_shell() {
+fn what_is_no_list_of_cpus_stands_in_no_command() {
     let mut record = made(65, false);
     for arm in &mut record.arms {
         arm.cpus = "0;touch x".to_owned();
     }
+    record.conclude();
     let text = search(&record, Palette::new(false));
     assert!(
-        text.contains("→ Run: taskset -c '0;touch x' ./prog"),
+        text.contains("→ Run: pinwise run --place ") && !text.contains("touch x"),
         "{text}"
     );
 }
@@ -61,6 +62,7 @@ fn a_search_that_decided_nothing() {
     for feature in &mut record.model.as_mut().unwrap().features {
         feature.sd = 1.0;
     }
+    record.conclude();
     record.arms[4].invalid = Some("exit status 3\nno memory".to_owned());
     record.findings = vec![Finding::new(
         "foreign-load",

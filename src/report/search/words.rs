@@ -1,9 +1,9 @@
 //! Names, costs and large numbers of a search, in words.
 
-use crate::record::{SearchModelRecord, SearchRecord, SpaceRecord};
+use crate::format::{count, percent, three_digits};
+use crate::record::{Direction, SearchModelRecord, SearchRecord, SpaceRecord};
 use crate::report::WIDTH;
-use crate::report::style::{quantity, table, three_digits, visible};
-use crate::stats::verdict::{count, percent};
+use crate::report::style::{quantity, table, visible};
 
 /// Longest name in a table.
 const LONGEST_NAME: usize = 40;
@@ -104,9 +104,9 @@ fn cut_within(text: &str, width: usize) -> String {
 
 /// A cost with its unit; of rates the inverse is meant, which has no unit.
 pub(super) fn costs(record: &SearchRecord, cost: f64, unit: &str) -> String {
-    match record.metric.better.as_str() {
-        "higher" => three_digits(cost),
-        _ => quantity(cost, unit),
+    match record.metric.better {
+        Direction::Higher => three_digits(cost),
+        Direction::Lower | Direction::Other(_) => quantity(cost, unit),
     }
 }
 
@@ -167,7 +167,7 @@ pub(super) fn model(model: &SearchModelRecord) -> String {
     });
     format!(
         "Model: {}; runs vary by {}{foretold}.",
-        visible(&model.judgement),
+        visible(model.judgement.as_str()),
         percent(model.noise_sd)
     )
 }

@@ -1,7 +1,8 @@
 //! Advice on spin settings, as text.
 
+use crate::format::nanoseconds;
 use crate::record::{AdviceRecord, SpinAdviceRecord};
-use crate::report::style::{Palette, nanoseconds, paragraph, visible};
+use crate::report::style::{Palette, paragraph, visible};
 
 /// Advice for a terminal.
 #[must_use]

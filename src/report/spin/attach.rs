@@ -1,10 +1,9 @@
 //! Where a program spins, as text.
 
+use crate::format::{count, count_of, grouped, nanoseconds, seconds};
 use crate::record::{SpinAttachRecord, SpinPlace, SpinShares, TraceSource};
 use crate::report::comparison::findings;
-use crate::report::style::{
-    Palette, counted, grouped, nanoseconds, paragraph, seconds, shortened, table, visible,
-};
+use crate::report::style::{Palette, paragraph, shortened, table, visible};
 
 /// Places, threads and lines that are shown; the record has more.
 const MOST_PLACES: usize = 6;
@@ -35,7 +34,7 @@ pub fn spin_attach(record: &SpinAttachRecord, palette: Palette) -> String {
     }
     let left = record.places.len() - shown.len();
     if left > 0 {
-        let places = counted(left as u64, "smaller place");
+        let places = count(left, "smaller place");
         out += &format!("\n  … and {places}, in the record (--format json).\n");
     }
     out += &threads(record);
@@ -148,7 +147,7 @@ fn place_text(number: usize, place: &SpinPlace, palette: Palette) -> String {
         seconds(place.cpu_s),
         100.0 * place.share,
         place.samples,
-        counted(place.threads as u64, "thread")
+        count(place.threads, "thread")
     );
     let mut out = format!("\n{}\n", palette.strong(&paragraph("", "   ", &head)));
     let lines = [
@@ -160,7 +159,7 @@ fn place_text(number: usize, place: &SpinPlace, palette: Palette) -> String {
         )),
         place
             .gap_hints
-            .map(|gap| format!("{} from look to look", counted(gap, "PAUSE"))),
+            .map(|gap| format!("{} from look to look", count_of(gap, "PAUSE", "PAUSEs"))),
         place.hint_ns_seen.map(|ns| {
             format!(
                 "one PAUSE took {} there, with its share of the loop ({} pairs of samples)",

@@ -1,7 +1,8 @@
 //! What PAUSE costs, as text.
 
+use crate::format::nanoseconds;
 use crate::record::{CpuPauseRecord, PauseCheckRecord, SpinPauseRecord};
-use crate::report::style::{Palette, nanoseconds, paragraph, table, visible};
+use crate::report::style::{Palette, paragraph, table, visible};
 
 /// CPUs shown; the record has more.
 const MOST_CPUS: usize = 32;

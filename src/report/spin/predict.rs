@@ -1,10 +1,11 @@
 //! Predictions of spinning, as text: a table, a curve over the number of CPUs,
 //! or what moving changes.
 
+use crate::format::{nanoseconds, three_digits};
 use crate::record::{
     CliffsRecord, MoveRecord, PredictionRecord, ProcessorRecord, SpinPredictRecord,
 };
-use crate::report::style::{Palette, nanoseconds, paragraph, shortened, table, visible};
+use crate::report::style::{Palette, paragraph, shortened, table, visible};
 
 /// Columns and rows of a curve.
 const CURVE_COLUMNS: usize = 60;
@@ -297,7 +298,7 @@ fn moved(record: &SpinPredictRecord) -> String {
             row.cpus.to_string(),
             time(row.from_ms),
             time(row.to_ms),
-            row.ratio.map_or_else(|| "–".to_owned(), times),
+            row.ratio.map_or_else(|| "–".to_owned(), three_digits),
             time(row.from_blind_gap_ms),
             time(row.to_blind_gap_ms),
         ]
@@ -330,9 +331,9 @@ fn moved(record: &SpinPredictRecord) -> String {
 fn largest(row: &MoveRecord, from: &str, to: &str) -> String {
     let ratio = row.ratio.unwrap_or(1.0);
     let change = if ratio >= 1.0 {
-        format!("{} times longer", times(ratio))
+        format!("{} times longer", three_digits(ratio))
     } else {
-        format!("{} times shorter", times(1.0 / ratio))
+        format!("{} times shorter", three_digits(1.0 / ratio))
     };
     format!(
         "Moving from {from} to {to}: {} {} → {} with {} CPUs, {change}; blind gap {} → {}.",
@@ -343,14 +344,6 @@ fn largest(row: &MoveRecord, from: &str, to: &str) -> String {
         time(row.from_blind_gap_ms),
         time(row.to_blind_gap_ms),
     )
-}
-
-fn times(ratio: f64) -> String {
-    if ratio < 9.995 {
-        format!("{ratio:.2}")
-    } else {
-        format!("{ratio:.1}")
-    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
 //! A replay as text: what was predicted beside what was measured.
 
+use crate::format::{grouped, nanoseconds, seconds, three_digits};
 use crate::record::{
     ContentionCell, ReplayCell, ReplayMeasured, ReplayedAlgorithm, SpinReplayRecord,
 };
-use crate::report::style::{
-    Palette, grouped, nanoseconds, paragraph, seconds, table, three_digits, visible,
-};
+use crate::report::style::{Palette, paragraph, table, visible};
 
 /// A replay for a terminal.
 #[must_use]

@@ -1,7 +1,8 @@
 //! The loops with spin-wait hints in binaries, as text.
 
+use crate::format::{bytes, count, count_of, nanoseconds};
 use crate::record::{GapOnChip, ScannedLoop, SpinScan};
-use crate::report::style::{Palette, bytes, counted, nanoseconds, paragraph, shortened, visible};
+use crate::report::style::{Palette, paragraph, shortened, visible};
 
 /// The loops file by file, then what the limit says.
 #[must_use]
@@ -48,12 +49,12 @@ fn summary(record: &SpinScan, index: usize, loops: usize) -> String {
         "{}, {} of code: {} and {} that {}",
         binary.arch,
         bytes(binary.code_bytes as f64),
-        counted(binary.hints, "spin-wait hint"),
-        counted(loops as u64, "loop"),
+        count_of(binary.hints, "spin-wait hint", "spin-wait hints"),
+        count(loops, "loop"),
         if loops == 1 { "waits" } else { "wait" },
     );
     if binary.hint_functions > 0 {
-        let functions = counted(binary.hint_functions, "function");
+        let functions = count_of(binary.hint_functions, "function", "functions");
         text += &format!("; {functions} of hints only");
     }
     if binary.hints_outside_loops > 0 {
@@ -106,12 +107,12 @@ fn words(one: &ScannedLoop, cpus: u64) -> String {
         if let (Some(row), Some(range)) = (&one.gap_from, range(&one.gaps)) {
             return format!(
                 "{does}; how often {between} the code does not say. As {row} with {}: {range}.",
-                counted(cpus, "CPU")
+                count_of(cpus, "CPU", "CPUs")
             );
         }
         return format!("{does}; how often {between} depends on what the code does not say.");
     };
-    let mut text = format!("{does}: {} {between}", counted(hints, "hint"));
+    let mut text = format!("{does}: {} {between}", count_of(hints, "hint", "hints"));
     if let Some(range) = range(&one.gaps) {
         text += &format!(", {range}");
     }
@@ -168,7 +169,7 @@ fn verdict(record: &SpinScan) -> Option<String> {
     Some(format!(
         "Failed: {} of {} against a limit of {limit}: {}.{unsaid}",
         failing.len(),
-        counted(all, "loop"),
+        count_of(all, "loop", "loops"),
         named.join("; ")
     ))
 }

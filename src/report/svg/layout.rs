@@ -2,8 +2,8 @@
 //! the other, those side by side in rows that make a page of a sensible shape.
 
 use super::canvas::width;
+use crate::format::round_bytes;
 use crate::record::TopologyRecord;
-use crate::report::style::round_size;
 use crate::topology::{CacheType, CpuSet, Node, Topology};
 
 /// Widest machine that is drawn without wrapping more than it must, pixels.
@@ -214,13 +214,13 @@ impl Layout<'_> {
             }
             Part::Numa(index) => {
                 let node = &self.topology.numa_nodes[index];
-                let memory = node.memory_bytes.map_or_else(String::new, round_size);
+                let memory = node.memory_bytes.map_or_else(String::new, round_bytes);
                 let class = self.doubted("numa", "numa");
                 (format!("NUMA node {}", node.node), memory, class)
             }
             Part::Cache(index) => {
                 let cache = &self.topology.caches[index];
-                let size = cache.size_bytes.map_or_else(String::new, round_size);
+                let size = cache.size_bytes.map_or_else(String::new, round_bytes);
                 let is_last = self.topology.llcs.contains(&cache.cpus);
                 let class = match is_last {
                     true => self.doubted("llc", "cache"),
@@ -261,12 +261,12 @@ impl Layout<'_> {
                 let node = &self.topology.numa_nodes[index];
                 let memory = node
                     .memory_bytes
-                    .map_or_else(String::new, |bytes| format!(" ({})", round_size(bytes)));
+                    .map_or_else(String::new, |bytes| format!(" ({})", round_bytes(bytes)));
                 format!("NUMA node {}{memory}", node.node)
             }
             Part::Cache(index) => {
                 let cache = &self.topology.caches[index];
-                let size = cache.size_bytes.map_or_else(String::new, round_size);
+                let size = cache.size_bytes.map_or_else(String::new, round_bytes);
                 format!("L{} {} cache {size}", cache.level, cache.kind.name())
             }
             Part::Core(index) => format!("core {index}"),

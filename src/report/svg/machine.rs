@@ -3,8 +3,8 @@
 
 use super::canvas::{Anchor, Area, Canvas, Words, cut, width};
 use super::layout::{Block, Layout, Part, Scale, Strip, parts};
+use crate::format::round_bytes;
 use crate::record::TopologyRecord;
-use crate::report::style::round_size;
 use crate::topology::{Cpu, Node, Topology};
 
 /// The machine, ready to be drawn.
@@ -126,7 +126,7 @@ impl<'a> MachineDrawing<'a> {
             .filter(|n| n.cpus.is_empty());
         let mut bottom = y;
         for node in nodes {
-            let size = node.memory_bytes.map_or_else(String::new, round_size);
+            let size = node.memory_bytes.map_or_else(String::new, round_bytes);
             let strip = Strip {
                 label: format!("NUMA node {}: memory only", node.node),
                 detail: size,

@@ -2,9 +2,9 @@
 //! groups, borders where groups end, a scale beside it.
 
 use super::canvas::{Anchor, Area, Canvas, Words, number, width};
+use crate::format::nanoseconds;
 use crate::record::Measured;
 use crate::report::matrix::HeatMap;
-use crate::report::style::nanoseconds;
 
 /// More rows than this are binned: a row must stay some pixels high.
 const MOST_ROWS: usize = 256;

@@ -15,9 +15,9 @@ use matrix::MatrixDrawing;
 
 use super::markup::escape;
 use super::measured::level_noun;
-use super::style::{nanoseconds, round_size, visible};
+use super::style::visible;
+use crate::format::{count, nanoseconds, round_bytes};
 use crate::record::{Agreement, Contradiction, Measured, TopologyRecord};
-use crate::stats::verdict::count;
 use crate::topology::{CacheType, CpuSet, Topology};
 
 /// Around everything, pixels.
@@ -301,7 +301,7 @@ fn caches_of_cores(topology: &Topology) -> Vec<String> {
                     CacheType::Instruction => "i",
                     CacheType::Unified => "",
                 };
-                let size = cache.size_bytes.map_or_else(String::new, round_size);
+                let size = cache.size_bytes.map_or_else(String::new, round_bytes);
                 format!("L{}{letter} {size}", cache.level)
             })
             .collect();

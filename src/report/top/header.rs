@@ -3,8 +3,8 @@
 use super::cut::{fitting, safe};
 use super::view::{PromptKind, View};
 use super::{Piece, Row, Tone};
+use crate::format::three_digits;
 use crate::record::{TopRecord, TopSharing};
-use crate::report::style::three_digits;
 
 /// Title, moves, sharing.
 pub(super) fn rows(record: &TopRecord, view: &View, width: usize) -> Vec<Row> {

@@ -31,7 +31,7 @@ fn worth(record: &Comparison) -> Option<Finding> {
             "",
         )
         .with("ratio", contrast.ratio)
-        .with("verdict", contrast.verdict.clone()),
+        .with("verdict", contrast.verdict.as_str()),
     )
 }
 

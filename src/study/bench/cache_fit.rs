@@ -3,6 +3,7 @@
 //! Sizes are those that were measured where a ladder is stored, as programs
 //! see them; else the reported ones. Nothing is said where neither is known.
 
+use crate::format::round_bytes;
 use crate::record::{Finding, Severity, TopologyRecord};
 use crate::topology::{Cache, CacheType, Topology};
 
@@ -75,7 +76,7 @@ pub fn fit(working_set_bytes: u64, threads: usize, caches: &[CacheSize], measure
     let demand = |cache: &CacheSize| {
         working_set_bytes.saturating_mul(threads.min(cache.shared_by).max(1) as u64)
     };
-    let named = |cache: &CacheSize| format!("L{} ({})", cache.level, size(cache.bytes));
+    let named = |cache: &CacheSize| format!("L{} ({})", cache.level, round_bytes(cache.bytes));
     let (fits, outgrown): (Vec<&CacheSize>, Vec<&CacheSize>) = caches
         .iter()
         .partition(|cache| demand(cache) <= cache.bytes);
@@ -93,7 +94,7 @@ pub fn fit(working_set_bytes: u64, threads: usize, caches: &[CacheSize], measure
     let source = if measured { "measured" } else { "reported" };
     format!(
         "works on {} a thread: {against}, sizes as {source}",
-        size(working_set_bytes)
+        round_bytes(working_set_bytes)
     )
 }
 
@@ -109,25 +110,6 @@ pub fn finding(kernel: &str, working_set_bytes: u64, fit: &str) -> Option<Findin
         )
         .with("working_set_bytes", working_set_bytes)
     })
-}
-
-/// Bytes with a unit of 1024, to a tenth.
-#[must_use]
-pub fn size(bytes: u64) -> String {
-    let mut value = bytes as f64;
-    let mut unit = "B";
-    for larger in ["KiB", "MiB", "GiB", "TiB"] {
-        if value < 1024.0 {
-            break;
-        }
-        value /= 1024.0;
-        unit = larger;
-    }
-    let text = format!("{value:.1}");
-    format!(
-        "{} {unit}",
-        text.trim_end_matches('0').trim_end_matches('.')
-    )
 }
 
 #[cfg(test)]

@@ -5,10 +5,11 @@
 //! first cell is the baseline. Pure: a machine enters only as its topology.
 
 use super::smt::Smt;
+use crate::format::round_bytes;
 use crate::kernels::work::{Group, Isa, KERNELS, Kernel};
 use crate::placement::{Placement, RealiseError, Realised, Wish, merge_equivalent};
 use crate::record::{Question, SmtState};
-use crate::study::bench::cache_fit::{CacheSize, size};
+use crate::study::bench::cache_fit::CacheSize;
 use crate::topology::{CpuSet, Topology};
 
 /// A set of kernels with the questions that suit it.
@@ -110,7 +111,7 @@ impl Trial {
         }
         if self.cells.iter().any(|other| other.size != cell.size) {
             let bytes = cell.size.or(self.kernel.size.map(|size| size.default));
-            name = format!("{} {name}", size(bytes.unwrap_or_default()));
+            name = format!("{} {name}", round_bytes(bytes.unwrap_or_default()));
         }
         name
     }

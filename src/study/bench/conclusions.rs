@@ -4,8 +4,8 @@
 //! Pure, from record to record. A sentence claims what an interval holds and
 //! names what is undecided; scores are means and carry no interval.
 
+use crate::format::{percent, round_bytes};
 use crate::record::{Bench, BenchCell, BenchKernel, Estimate, GroupScore, Question, SmtState};
-use crate::stats::verdict::percent;
 
 /// Writes conclusions and scores into the record, anew.
 pub(super) fn draw(record: &mut Bench) {
@@ -293,7 +293,7 @@ fn sizes(kernel: &BenchKernel) -> Option<String> {
         .iter()
         .filter_map(|cell| {
             let ns = 1e9 * cell.threads as f64 / cell.rate?.value;
-            let size = super::cache_fit::size(cell.size?);
+            let size = round_bytes(cell.size?);
             Some(format!("{ns:.1} ns in {size}"))
         })
         .collect();

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::{ChangeError, empty, judged, moved, sentence};
-use crate::record::{Arm, ChangeVerdict, Comparison, FigureChange, Phase};
+use crate::format::count;
+use crate::record::{Arm, ChangeVerdict, Comparison, Direction, FigureChange, Phase};
 use crate::stats::apart::Question;
-use crate::stats::verdict::count;
 use crate::stats::{Responses, resolution};
 use crate::study::compare::foreign_cpus;
 
@@ -179,7 +179,7 @@ fn itself(a: &Comparison, b: &Comparison) -> FigureChange {
 }
 
 fn is_rate(record: &Comparison) -> bool {
-    record.metric.better == "higher"
+    record.metric.better == Direction::Higher
 }
 
 /// Whole confirmed blocks in order of time: `ln(cost)` of the baseline and of

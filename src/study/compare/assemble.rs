@@ -7,11 +7,11 @@ use super::outcome::ArmState;
 use super::plan::{ArmPlan, Plan};
 use super::steadiness;
 use crate::machine::Machine;
-use crate::placement::{Kind, Placement, Wish, taskset_line};
+use crate::placement::{Kind, Placement, Wish};
 use crate::record::{
-    Arm, COMPARISON_SCHEMA, Comparison, ContrastRecord, Estimate, HostRecord, JudgedRecord,
-    MetricRecord, Phase, PlacementRecord, PlanRecord, RunRecord, SplitRecord, Spread, Stopped,
-    TotalsRecord, VerdictKind, VerdictRecord, WorkloadRecord,
+    Arm, COMPARISON_SCHEMA, Comparison, ContrastRecord, ContrastVerdict, Estimate, HostRecord,
+    JudgedRecord, MetricRecord, Phase, PlacementRecord, PlanRecord, RunRecord, SplitRecord, Spread,
+    Stopped, TotalsRecord, VerdictKind, VerdictRecord, WorkloadRecord, again, words,
 };
 use crate::stats::confirm::{Contrast, Decision, Look, Score};
 use crate::stats::describe::{describe, median_interval};
@@ -20,7 +20,7 @@ use crate::stats::doubts::{Other, Split};
 use crate::stats::paired::Paired;
 use crate::stats::verdict::{self, Outcome, Setting, Words};
 use crate::topology::Topology;
-use crate::workload::{Better, Metric, Workload};
+use crate::workload::{Better, Workload};
 
 const CONDITION: &str = "Conditional on this boot, this binary and this load.";
 
@@ -31,10 +31,12 @@ pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -
         id: plan.id.clone(),
         study: plan.study.to_owned(),
         pinwise_version: env!("CARGO_PKG_VERSION").to_owned(),
+        argv: plan.argv.clone(),
+        again: again(&plan.argv, plan.study, plan.seed),
         started: plan.started.clone(),
         host: host(machine, topology),
         seed: plan.seed,
-        metric: metric_record(&plan.metric, &plan.unit),
+        metric: MetricRecord::new(&plan.metric, &plan.unit),
         plan: plan_record(plan),
         baseline: plan.arms[plan.baseline].name.clone(),
         arms: plan.arms.iter().map(arm_record).collect(),
@@ -43,7 +45,9 @@ pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -
         verdict: VerdictRecord {
             kind: VerdictKind::Undecided,
             sentence: "Undecided: the experiment has not ended.".to_owned(),
+            headline: None,
             advice: String::new(),
+            commands: Vec::new(),
             condition: CONDITION.to_owned(),
             steadiness: None,
             beside: None,
@@ -60,21 +64,6 @@ pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -
 /// The machine, as it stands in records.
 pub(in crate::study) fn host(machine: &dyn Machine, topology: &Topology) -> HostRecord {
     HostRecord::new(machine.label(), machine.is_simulated(), topology)
-}
-
-/// The figure, as it stands in records; `unit`: of one that has none itself.
-pub(in crate::study) fn metric_record(metric: &Metric, unit: &str) -> MetricRecord {
-    MetricRecord {
-        name: metric.to_string(),
-        unit: match metric.unit() {
-            "" => unit.to_owned(),
-            own => own.to_owned(),
-        },
-        better: match metric.better() {
-            Better::Lower => "lower".to_owned(),
-            Better::Higher => "higher".to_owned(),
-        },
-    }
 }
 
 fn plan_record(plan: &Plan) -> PlanRecord {
@@ -120,6 +109,7 @@ fn arm_record(arm: &ArmPlan) -> Arm {
         spread: None,
         eliminated: false,
         invalid: None,
+        standing: String::new(),
         trace: None,
     }
 }
@@ -169,7 +159,8 @@ pub(super) fn close(record: &mut Comparison, plan: &Plan, results: Results) {
             .position(|&arm| arm == plan.baseline)
             .unwrap_or(0),
         delta: plan.tuning.min_effect.ln_1p(),
-        words: plan.words(),
+        words: words(&plan.metric),
+        is_rate: plan.metric.better() == Better::Higher,
         judge: plan.tuning.judge,
         resolution: results.look.as_ref().and_then(|look| look.resolution),
         least: plan.least_blocks(results.columns.len()),
@@ -188,6 +179,7 @@ pub(super) fn close(record: &mut Comparison, plan: &Plan, results: Results) {
         _ => record.verdict.sentence = no_look_sentence(record, results.stopped),
     }
     record.findings = findings::all(record, plan, &results);
+    record.conclude();
 }
 
 fn fill_arm(arm: &mut Arm, state: &ArmState) {
@@ -247,12 +239,13 @@ fn contrast_record(
         confidence: contrast.confidence,
         p_adjusted: contrast.p_adjusted,
         verdict: match contrast.decision {
-            Decision::Faster => "faster",
-            Decision::Slower => "slower",
-            Decision::Same => "same",
-            Decision::Undecided => "undecided",
-        }
-        .to_owned(),
+            Decision::Faster => ContrastVerdict::Faster,
+            Decision::Slower => ContrastVerdict::Slower,
+            Decision::Same => ContrastVerdict::Same,
+            Decision::Undecided => ContrastVerdict::Undecided,
+        },
+        effect: None,
+        beside: None,
         sentence: verdict::contrast_sentence(contrast, look.blocks, setting),
         more_time_s: more,
         cpu_time_ratio: cpu_time_ratio(&arm.runs, &baseline.runs),
@@ -260,6 +253,8 @@ fn contrast_record(
             TotalsRecord {
                 mean_ratio: t.mean_ratio,
                 p90_ratio: t.p90_ratio,
+                mean: String::new(),
+                p90: String::new(),
             }
         }),
         others: contrast.doubts.others.iter().map(judged_record).collect(),
@@ -283,6 +278,7 @@ fn judged_record(other: &Other) -> JudgedRecord {
         ratio: other.estimate.exp(),
         low: finite(other.interval.low.exp(), other.interval.low),
         high: finite(other.interval.high.exp(), other.interval.high),
+        effect: None,
     }
 }
 
@@ -344,6 +340,13 @@ fn conclude(
         Outcome::Same | Outcome::Undecided => None,
     };
     record.best = best.map(|arm| plan.arms[arm].name.clone());
+    let advice = withheld_advice(record, best)
+        .or_else(|| doubted_advice(outcome, &choice, setting))
+        .or_else(|| advice(plan, outcome, best));
+    let commands = match (&advice, best) {
+        (None, Some(arm)) => record.commands_of(&record.arms[arm]),
+        _ => Vec::new(),
+    };
     record.verdict = VerdictRecord {
         kind: match outcome {
             Outcome::Best(_) => VerdictKind::Best,
@@ -352,9 +355,9 @@ fn conclude(
             Outcome::Undecided => VerdictKind::Undecided,
         },
         sentence,
-        advice: withheld_advice(record, best)
-            .or_else(|| doubted_advice(outcome, &choice, setting))
-            .unwrap_or_else(|| advice(plan, outcome, best)),
+        headline: None,
+        advice: advice.unwrap_or_default(),
+        commands,
         condition: CONDITION.to_owned(),
         steadiness: None,
         beside: None,
@@ -406,34 +409,24 @@ fn withheld_advice(record: &Comparison, best: Option<usize>) -> Option<String> {
     })
 }
 
-fn advice(plan: &Plan, outcome: Outcome, best: Option<usize>) -> String {
-    match (outcome, best) {
+/// What to do, unless it is to run the best arm's commands.
+fn advice(plan: &Plan, outcome: Outcome, best: Option<usize>) -> Option<String> {
+    let text = match (outcome, best) {
         (Outcome::Best(_), Some(arm)) => {
             let arm = &plan.arms[arm];
-            // A recipe's folder is gone by now; its program stands for the
-            // user's.
-            let command = match &arm.workload.recipe {
-                Some(_) => "PROGRAM".to_owned(),
-                None => arm.workload.command.to_string(),
-            };
             if arm.is_default {
-                return "Change nothing.".to_owned();
-            }
-            match arm.place.placement.wish {
-                Wish::OsDefault if arm.place.memory.is_none() => match &arm.workload.recipe {
-                    Some(_) => format!("Choose {}.", arm.name),
-                    None => format!("Run: {command}"),
-                },
-                // No mask says where each thread runs.
-                _ if arm.place.placement.kind == Kind::Bound => format!(
-                    "Run: pinwise run --place {} -- {command}",
-                    arm.place.placement
-                ),
-                _ => format!("Run: {}", taskset_line(&arm.place, &command)),
+                "Change nothing.".to_owned()
+            } else if arm.workload.recipe.is_some()
+                && arm.place.placement.wish == Wish::OsDefault
+                && arm.place.memory.is_none()
+            {
+                format!("Choose {}.", arm.name)
+            } else {
+                return None;
             }
         }
         (Outcome::LeaveAlone, _) => "Change nothing.".to_owned(),
-        (Outcome::Same, _) if plan.words() == Words::SPEED => {
+        (Outcome::Same, _) if words(&plan.metric) == Words::SPEED => {
             "Choose by other reasons than speed.".to_owned()
         }
         (Outcome::Same, _) => "Choose by other reasons than this metric.".to_owned(),
@@ -441,7 +434,8 @@ fn advice(plan: &Plan, outcome: Outcome, best: Option<usize>) -> String {
             "Give it {}, or accept a larger --min-effect.",
             plan.more_effort()
         ),
-    }
+    };
+    Some(text)
 }
 
 fn no_look_sentence(record: &Comparison, stopped: Stopped) -> String {

@@ -2,8 +2,11 @@
 //! figures that come in coarse steps.
 
 use super::engine::Results;
-use crate::record::{Comparison, ContrastRecord, Finding, JudgedRecord, Severity, SplitRecord};
-use crate::stats::verdict::{gain, percent, signed_percent};
+use crate::format::percent;
+use crate::record::{
+    Comparison, ContrastRecord, Finding, JudgedRecord, MetricRecord, Severity, SplitRecord,
+};
+use crate::stats::verdict::gain;
 
 /// Steps of the figure that hide effects of the size that matters.
 pub(super) fn coarse_figure(record: &Comparison, results: &Results) -> Option<Finding> {
@@ -34,13 +37,18 @@ fn rounded(step: f64) -> f64 {
 }
 
 /// All that speaks against the verdict on an arm, or that it should be read with.
-pub(super) fn of_contrast(contrast: &ContrastRecord, judge: &str) -> Vec<Finding> {
+pub(super) fn of_contrast(contrast: &ContrastRecord, record: &Comparison) -> Vec<Finding> {
+    let told = Told {
+        contrast,
+        metric: &record.metric,
+    };
     [
-        depends_on_order(contrast),
-        depends_on_time(contrast),
-        depends_on_load(contrast),
-        depends_on_tail(contrast),
-        typical_and_mean_differ(contrast).filter(|_| judge == "typical"),
+        told.depends_on_order(),
+        told.depends_on_time(),
+        told.depends_on_load(),
+        told.depends_on_tail(),
+        told.typical_and_mean_differ()
+            .filter(|_| record.plan.judge == "typical"),
     ]
     .into_iter()
     .flatten()
@@ -56,112 +64,128 @@ const fn severity(withholds: bool) -> Severity {
     }
 }
 
-fn change(ratio: f64) -> String {
-    signed_percent(ratio - 1.0)
+/// A contrast, and what it is of.
+struct Told<'a> {
+    contrast: &'a ContrastRecord,
+    metric: &'a MetricRecord,
 }
 
-fn split_finding(
-    code: &str,
-    contrast: &ContrastRecord,
-    split: SplitRecord,
-    withholds: bool,
-    what: &str,
-    advice: &str,
-) -> Finding {
-    let sentence = format!("{} against {}: {what}.", contrast.arm, contrast.baseline);
-    Finding::new(code, severity(withholds), sentence, advice)
-        .with("first_ratio", split.first)
-        .with("second_ratio", split.second)
-}
+impl Told<'_> {
+    fn change(&self, ratio: f64) -> String {
+        self.metric.effect(ratio, None, None).text
+    }
 
-fn depends_on_order(contrast: &ContrastRecord) -> Option<Finding> {
-    let split = contrast.by_order?;
-    let (even, uneven) = (change(split.first), change(split.second));
-    Some(split_finding(
+    fn split_finding(
+        &self,
+        code: &str,
+        split: SplitRecord,
+        withholds: bool,
+        what: &str,
+        advice: &str,
+    ) -> Finding {
+        let sentence = format!("{}: {what}.", self.against());
+        Finding::new(code, severity(withholds), sentence, advice)
+            .with("first_ratio", split.first)
+            .with("second_ratio", split.second)
+    }
+
+    fn depends_on_order(&self) -> Option<Finding> {
+        let split = self.contrast.by_order?;
+        let (even, uneven) = (self.change(split.first), self.change(split.second));
+        Some(self.split_finding(
         "depends_on_order",
-        contrast,
         split,
-        contrast.depends_on_order,
+        self.contrast.depends_on_order,
         &format!(
             "a run depends on which arm ran before it ({even} where both ran after the same arm, {uneven} elsewhere)"
         ),
         "Bring everything back to the same state before every run with --prepare.",
     ))
-}
+    }
 
-fn depends_on_time(contrast: &ContrastRecord) -> Option<Finding> {
-    let split = contrast.by_time?;
-    let (early, late) = (change(split.first), change(split.second));
-    Some(split_finding(
+    fn depends_on_time(&self) -> Option<Finding> {
+        let split = self.contrast.by_time?;
+        let (early, late) = (self.change(split.first), self.change(split.second));
+        Some(self.split_finding(
         "depends_on_time",
-        contrast,
         split,
-        contrast.depends_on_time,
+        self.contrast.depends_on_time,
         &format!(
             "the difference changes over the experiment ({early} in the first third, {late} in the last)"
         ),
         "If one arm warms up, throw more blocks away with --warmup; if it slows down, look for what it leaves behind.",
     ))
-}
+    }
 
-fn depends_on_load(contrast: &ContrastRecord) -> Option<Finding> {
-    let split = contrast.by_load?;
-    let (light, heavy) = (change(split.first), change(split.second));
-    Some(split_finding(
+    fn depends_on_load(&self) -> Option<Finding> {
+        let split = self.contrast.by_load?;
+        let (light, heavy) = (self.change(split.first), self.change(split.second));
+        Some(self.split_finding(
         "depends_on_load",
-        contrast,
         split,
-        contrast.depends_on_load,
+        self.contrast.depends_on_load,
         &format!(
             "the difference depends on what else runs ({light} under the lightest third of the load, {heavy} under the heaviest)"
         ),
         "Compare under the load that matters to you, or on a quiet machine.",
     ))
-}
-
-fn depends_on_tail(contrast: &ContrastRecord) -> Option<Finding> {
-    if !contrast.depends_on_tail {
-        return None;
     }
-    let others: Vec<String> = contrast.others.iter().map(judged).collect();
-    Some(Finding::new(
-        "depends_on_tail",
-        Severity::Warning,
-        format!(
-            "{} against {}: typical run, mean and tail disagree ({} as judged; {}).",
-            contrast.arm,
-            contrast.baseline,
-            change(contrast.ratio),
-            others.join(", ")
-        ),
-        "Say what matters: --judge mean for totals, --judge p90 for the tail.",
-    ))
-}
 
-/// The same direction, but sizes whose intervals lie apart.
-fn typical_and_mean_differ(contrast: &ContrastRecord) -> Option<Finding> {
-    let mean = contrast.others.iter().find(|other| other.judge == "mean")?;
-    let (low, high) = (mean.low?, mean.high?);
-    let is_apart = low > contrast.high? || high < contrast.low?;
-    (is_apart && !contrast.depends_on_tail).then(|| {
-        Finding::new(
-            "typical_and_mean_differ",
+    fn depends_on_tail(&self) -> Option<Finding> {
+        if !self.contrast.depends_on_tail {
+            return None;
+        }
+        let others: Vec<String> = self
+            .contrast
+            .others
+            .iter()
+            .map(|other| self.judged(other))
+            .collect();
+        Some(Finding::new(
+            "depends_on_tail",
             Severity::Warning,
             format!(
-                "{} against {}: {} in the typical run, but {} on average ({} to {}).",
-                contrast.arm,
-                contrast.baseline,
-                change(contrast.ratio),
-                change(mean.ratio),
-                change(low),
-                change(high)
+                "{}: typical run, mean and tail disagree ({} as judged; {}).",
+                self.against(),
+                self.change(self.contrast.ratio),
+                others.join(", ")
             ),
-            "If total time matters more to you than the typical run, use --judge mean.",
-        )
-        .with("mean_ratio", mean.ratio)
-    })
-}
+            "Say what matters: --judge mean for totals, --judge p90 for the tail.",
+        ))
+    }
 
-fn judged(other: &JudgedRecord) -> String {
-    format!("{} {}", other.judge, change(other.ratio))
+    /// The same direction, but sizes whose intervals lie apart.
+    fn typical_and_mean_differ(&self) -> Option<Finding> {
+        let mean = self
+            .contrast
+            .others
+            .iter()
+            .find(|other| other.judge == "mean")?;
+        let (low, high) = (mean.low?, mean.high?);
+        let is_apart = low > self.contrast.high? || high < self.contrast.low?;
+        (is_apart && !self.contrast.depends_on_tail).then(|| {
+            Finding::new(
+                "typical_and_mean_differ",
+                Severity::Warning,
+                format!(
+                    "{}: {} in the typical run, but {} on average ({} to {}).",
+                    self.against(),
+                    self.change(self.contrast.ratio),
+                    self.change(mean.ratio),
+                    self.change(low),
+                    self.change(high)
+                ),
+                "If total time matters more to you than the typical run, use --judge mean.",
+            )
+            .with("mean_ratio", mean.ratio)
+        })
+    }
+
+    fn judged(&self, other: &JudgedRecord) -> String {
+        format!("{} {}", other.judge, self.change(other.ratio))
+    }
+
+    fn against(&self) -> String {
+        format!("{} against {}", self.contrast.arm, self.contrast.baseline)
+    }
 }

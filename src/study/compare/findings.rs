@@ -50,7 +50,7 @@ pub(super) fn all(record: &Comparison, plan: &Plan, results: &Results) -> Vec<Fi
         record
             .contrasts
             .iter()
-            .flat_map(|contrast| doubts::of_contrast(contrast, &record.plan.judge)),
+            .flat_map(|contrast| doubts::of_contrast(contrast, record)),
     );
     findings.extend(invalid_arms(record));
     findings.extend(record.arms.iter().filter_map(coverage));
@@ -110,7 +110,7 @@ fn placebo(record: &Comparison, plan: &Plan) -> Option<Finding> {
     let name = &plan.arms[plan.placebo?].name;
     let contrast = record.contrasts.iter().find(|c| c.arm == *name)?;
     let baseline = &contrast.baseline;
-    if matches!(contrast.verdict.as_str(), "faster" | "slower") {
+    if contrast.is_decided() {
         return Some(Finding::new(
             "placebo_differs",
             Severity::Problem,

@@ -17,7 +17,7 @@ mod plan;
 mod steadiness;
 mod traced;
 
-pub(in crate::study) use assemble::{host as host_record, metric_record, workload_record};
+pub(in crate::study) use assemble::{host as host_record, workload_record};
 pub(in crate::study) use engine::PADDING;
 pub use engine::{CompareError, run};
 pub(in crate::study) use findings::foreign_cpus;

@@ -7,7 +7,6 @@ use crate::placement::{Placement, RealiseError, Realised, merge_equivalent};
 use crate::record::{Finding, ServiceRecord};
 use crate::stats::confirm::{Question, Score};
 use crate::stats::judge::Judge;
-use crate::stats::verdict::Words;
 use crate::topology::{CpuSet, Topology};
 use crate::workload::{Better, Command, Metric, Workload};
 
@@ -92,6 +91,8 @@ pub struct Plan {
     pub study: &'static str,
     /// Name under which the record is stored.
     pub id: String,
+    /// The arguments that it was made of; empty where no command line did.
+    pub argv: Vec<String>,
     /// When it begins, RFC 3339.
     pub started: String,
     /// Labels of the user's.
@@ -121,6 +122,7 @@ impl Default for Plan {
             known: Vec::new(),
             study: "compare",
             id: String::new(),
+            argv: Vec::new(),
             started: String::new(),
             tags: Vec::new(),
             placebo: None,
@@ -229,17 +231,6 @@ impl Plan {
             "a longer --budget"
         } else {
             "more --max-runs"
-        }
-    }
-
-    /// How the metric's cost is spoken of.
-    #[must_use]
-    pub fn words(&self) -> Words {
-        match self.metric {
-            Metric::MaxRss => Words::MEMORY,
-            Metric::Json(..) if self.metric.is_time() => Words::SPEED,
-            Metric::Regex(..) | Metric::Json(..) | Metric::Prometheus(..) => Words::OWN,
-            _ => Words::SPEED,
         }
     }
 }

@@ -3,11 +3,12 @@
 //! It changes no verdict on what is typical.
 
 use super::plan::Plan;
+use crate::format::percent;
 use crate::placement::Placement;
-use crate::record::{Comparison, ContrastRecord, Finding, Severity};
+use crate::record::{Comparison, ContrastRecord, ContrastVerdict, Finding, Severity};
 use crate::stats::Responses;
 use crate::stats::steadiness;
-use crate::stats::verdict::{Setting, percent};
+use crate::stats::verdict::Setting;
 
 /// Fills the contrasts' figures and says where an arm is worth its steadiness.
 pub(super) fn add(record: &mut Comparison, plan: &Plan, data: &Responses, setting: &Setting<'_>) {
@@ -45,7 +46,9 @@ fn sentence(record: &Comparison, plan: &Plan) -> Option<String> {
     let steady = record
         .contrasts
         .iter()
-        .filter(|c| claim(c) == Some(true) && c.verdict != "slower" && !c.depends_on_load)
+        .filter(|c| {
+            claim(c) == Some(true) && c.verdict != ContrastVerdict::Slower && !c.depends_on_load
+        })
         .filter(|c| Some(c.arm.as_str()) != placebo)
         .min_by(|a, b| {
             let ratio = |c: &ContrastRecord| c.spread_ratio.unwrap_or(1.0);
@@ -53,11 +56,11 @@ fn sentence(record: &Comparison, plan: &Plan) -> Option<String> {
         })?;
     let arm = plan.arms.iter().find(|arm| arm.name == steady.arm)?;
     let less = percent(1.0 - steady.spread_ratio?);
-    let words = plan.words();
-    let cost = match steady.verdict.as_str() {
-        "faster" => format!("is {}", words.better),
-        "same" => "costs the same".to_owned(),
-        _ => format!("is not shown to be {}", words.worse),
+    let metric = &record.metric;
+    let cost = match steady.verdict {
+        ContrastVerdict::Faster => format!("is {}", metric.better_word),
+        ContrastVerdict::Same => "costs the same".to_owned(),
+        _ => format!("is not shown to be {}", metric.worse_word),
     };
     let what = if arm.place.placement == Placement::os_default() {
         "choose it"

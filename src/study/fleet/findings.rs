@@ -8,9 +8,9 @@ use super::groups::Group;
 use super::nodes::Nodes;
 use super::report::{Asked, group_names};
 use super::words::names;
+use crate::format::count;
 use crate::record::{Finding, FleetOutlier, FleetRecord, Severity};
 use crate::stats::outliers::FEWEST;
-use crate::stats::verdict::count;
 
 /// Names told in a sentence.
 const MOST_NAMES: usize = 8;

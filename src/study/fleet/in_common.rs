@@ -9,9 +9,9 @@ use super::judgement::JudgedGroup;
 use super::nodes::Nodes;
 use super::population::What;
 use super::words::names;
+use crate::format::count;
 use crate::record::FleetCommon;
 use crate::stats::separate::{Split, upper_tail};
-use crate::stats::verdict::count;
 
 /// Fewest outliers that can have something in common: two may by chance, in
 /// one of very many settings.

@@ -8,14 +8,14 @@ use super::in_common::common;
 use super::judgement::{JudgedGroup, judge};
 use super::nodes::{Figure, Nodes};
 use super::population::{What, median};
-use super::words::{beside, names, share, value};
+use super::words::{beside, names};
+use crate::format::{count, quantity, round_percent};
 use crate::record::{
     FLEET_REPORT_SCHEMA, FleetFigure, FleetGroup, FleetOutlier, FleetRecord, FleetReport,
     OutlierKind,
 };
 use crate::stats::describe::quantile;
 use crate::stats::outliers::bulk;
-use crate::stats::verdict::count;
 
 /// Most figures of a node that is told of; the strongest are.
 const MOST_OF_NODE: usize = 40;
@@ -104,7 +104,7 @@ fn sentence(
             count(nodes.len(), "node")
         );
     }
-    let rate = share(asked.false_discoveries);
+    let rate = round_percent(asked.false_discoveries);
     if all.is_empty() {
         let many = count(nodes.len(), "node");
         return format!("None of {many} departs from its equals.");
@@ -263,11 +263,11 @@ fn figure_outlier(
     if let What::Figure(place) = what {
         outlier.unit.clone_from(&nodes.figures[place].unit);
     }
-    let told = value(own, &outlier.unit);
+    let told = quantity(own, &outlier.unit);
     outlier.sentence = if measure.is_log {
         format!("{name}: {label} is {told}, {}.", beside(ratio))
     } else {
-        let usual = value(typical, &outlier.unit);
+        let usual = quantity(typical, &outlier.unit);
         format!("{name}: {label} is {told}; {usual} is usual.")
     };
     Some(outlier)

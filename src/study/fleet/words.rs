@@ -41,25 +41,6 @@ pub(super) fn changed(ratio: f64, more: &str, less: &str) -> String {
     }
 }
 
-/// A figure with three digits that count, and its unit.
-pub(super) fn value(value: f64, unit: &str) -> String {
-    let size = value.abs();
-    let number = if size >= 1e6 || (size > 0.0 && size < 1e-2) {
-        format!("{value:.2e}")
-    } else if size >= 99.95 {
-        format!("{value:.0}")
-    } else if size >= 9.995 {
-        format!("{value:.1}")
-    } else {
-        format!("{value:.2}")
-    };
-    if unit.is_empty() {
-        number
-    } else {
-        format!("{number} {unit}")
-    }
-}
-
 /// Names, of many the first and how many more.
 pub(super) fn names<S: AsRef<str>>(all: &[S], most: usize) -> String {
     let shown: Vec<&str> = all.iter().take(most).map(AsRef::as_ref).collect();
@@ -69,16 +50,6 @@ pub(super) fn names<S: AsRef<str>>(all: &[S], most: usize) -> String {
         shown
     } else {
         format!("{shown} and {more} more")
-    }
-}
-
-/// A share as `5 %`, `0.5 %`.
-pub(super) fn share(share: f64) -> String {
-    let percent = 100.0 * share;
-    if (percent - percent.round()).abs() < 1e-9 {
-        format!("{percent:.0} %")
-    } else {
-        format!("{percent:.1} %")
     }
 }
 
@@ -95,8 +66,5 @@ mod tests {
         assert_eq!(changed(0.25, "longer", "shorter"), "4.0 times shorter");
         assert_eq!(changed(0.9, "longer", "shorter"), "10 % shorter");
         assert_eq!(names(&["a", "b", "c"], 2), "a, b and 1 more");
-        assert_eq!(share(0.05), "5 %");
-        assert_eq!(share(0.005), "0.5 %");
-        assert_eq!(value(4_200_000_000.0, "B/s"), "4.20e9 B/s");
     }
 }

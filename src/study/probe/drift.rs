@@ -12,10 +12,10 @@ use super::estimate::Effort;
 use super::modes::{cluster_bounds, cluster_of};
 use super::pairs::Pairs;
 use super::session::Session;
+use crate::format::duration;
 use crate::machine::{MachineError, Port, Probe};
 use crate::record::{DriftPair, DriftRecord, DriftState};
 use crate::stats::describe::{median, quantile};
-use crate::stats::verdict::duration;
 use crate::topology::wiring::{Relation, relation};
 
 /// One repetition of a pair's latency, some 3 ms.

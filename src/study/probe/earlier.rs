@@ -6,8 +6,8 @@
 //! So maps of one boot that say different things of a level leave neither the
 //! report nor the newest map to be trusted. Pure: who calls finds the maps.
 
+use crate::format::count;
 use crate::record::{Agreement, LevelVerdict, Measured, MeasuredLevel, TopologyRecord};
-use crate::stats::verdict::count;
 
 use super::judge::{STAYS, contradictions, may_move};
 

@@ -9,9 +9,9 @@ use groups::groups;
 
 use super::memory::NodeLatency;
 use super::pairs::Pairs;
+use crate::format::count;
 use crate::record::{Agreement, Contradiction, DriftRecord, LadderRecord, LevelVerdict};
 use crate::stats::describe::quantile;
-use crate::stats::verdict::count;
 use crate::topology::wiring::{LevelKind, PairMatrix, Wiring};
 use crate::topology::{Level, Topology};
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::estimate::{Effort, Sample, estimate};
 use super::{Observer, Step};
+use crate::format::count;
 use crate::machine::{Machine, MachineError, Probe};
 use crate::record::{EffortRecord, Median};
-use crate::stats::verdict::count;
 use crate::topology::Topology;
 
 /// Everything that the parts of a measurement share.

@@ -4,8 +4,8 @@
 //! and never counted. Everything else is judged by its direction, and by its
 //! size where the report's own accuracy allows that.
 
+use crate::format::signed_percent;
 use crate::record::{ClaimRecord, ClaimVerdict, ExperimentRecord};
-use crate::stats::verdict::percent;
 
 /// Changes below this are no direction.
 const SAME_PERCENT: f64 = 0.5;
@@ -184,10 +184,9 @@ fn way(percent: f64) -> i8 {
     }
 }
 
-/// `+1.2 %`, `−3.5 %`.
-pub(super) fn signed(value: f64) -> String {
-    let sign = if value < 0.0 { '−' } else { '+' };
-    format!("{sign}{}", percent(value.abs() / 100.0))
+/// `+1.2 %`, `−3.5 %`, from per cent.
+pub(super) fn signed(percent: f64) -> String {
+    signed_percent(percent / 100.0)
 }
 
 fn rounded(value: f64) -> String {

@@ -101,13 +101,13 @@ pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
         here.arm("pinned", &command, &format!("cpu:{cpu}")),
     ])?;
     let gain = answer.saving("pinned")?;
-    let saves = match answer.verdict("pinned") {
-        "undecided" => saves.not_here(&format!(
+    let saves = match answer.is_undecided("pinned") {
+        true => saves.not_here(&format!(
             "undecided in this time: between {} and {}",
             signed(gain.low),
             signed(gain.high)
         )),
-        _ => saves.judged(gain, Judge::Direction),
+        false => saves.judged(gain, Judge::Direction),
     };
     let steadier = steadier_here(answer.spread("pinned"));
     Ok(vec![experiment(vec![saves, steadier])])

@@ -7,7 +7,7 @@ use super::claim::Found;
 use crate::machine::sim::SimulatedMachine;
 use crate::machine::{Machine, MachineError, Output};
 use crate::placement::{Placement, Realised};
-use crate::record::{Comparison, ContrastRecord, Stopped};
+use crate::record::{Comparison, ContrastRecord, ContrastVerdict, Stopped};
 use crate::study::compare::{self, ArmPlan, Observer, Plan, Tuning};
 use crate::topology::Topology;
 use crate::workload::{Command, Metric, Workload};
@@ -219,10 +219,10 @@ impl Answer {
         self.record.contrasts.iter().find(|c| c.arm == arm)
     }
 
-    /// The verdict on an arm: `faster`, `slower`, `same`, `undecided`.
-    pub(super) fn verdict(&self, arm: &str) -> &str {
+    /// Is there no verdict on an arm?
+    pub(super) fn is_undecided(&self, arm: &str) -> bool {
         self.contrast(arm)
-            .map_or("undecided", |contrast| contrast.verdict.as_str())
+            .is_none_or(|contrast| contrast.verdict == ContrastVerdict::Undecided)
     }
 
     /// How many times as much an arm's runs spread as the baseline's, with the

@@ -125,9 +125,9 @@ pub(super) fn here(here: &mut Here<'_>) -> Result<Vec<ExperimentRecord>> {
             here.arm("native", &command("native"), "os-default"),
         ])?;
         let time = answer.time("native")?;
-        claims.push(match answer.verdict("native") {
-            "undecided" => claim.not_here("undecided in this time"),
-            _ => claim.judged(time, Judge::Direction),
+        claims.push(match answer.is_undecided("native") {
+            true => claim.not_here("undecided in this time"),
+            false => claim.judged(time, Judge::Direction),
         });
     }
     Ok(vec![experiment("times", claims)])

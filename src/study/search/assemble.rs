@@ -7,12 +7,13 @@ use super::{truth, words};
 use crate::machine::Output;
 use crate::placement::Placement;
 use crate::record::{
-    Estimate, FeatureRecord, PredictedArm, SEARCH_SCHEMA, SearchAnswer, SearchArm,
-    SearchModelRecord, SearchPlanRecord, SearchRecord, SearchVerdict, Stopped,
+    Estimate, FeatureRecord, MetricRecord, ModelJudgement, PredictedArm, SEARCH_SCHEMA,
+    SearchAnswer, SearchArm, SearchModelRecord, SearchPlanRecord, SearchRecord, SearchVerdict,
+    Stopped, again,
 };
 use crate::stats::describe::{median, median_interval, quantile};
 use crate::stats::surrogate::{Belief, interval};
-use crate::study::compare::{host_record, metric_record, workload_record};
+use crate::study::compare::{host_record, workload_record};
 use crate::workload::SuccessRule;
 
 /// Confidence of the intervals of an arm's own runs.
@@ -32,15 +33,17 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
         Some(DEFAULT) | None => outcome.best,
         best => engine.outdone_by().or(best),
     };
-    SearchRecord {
+    let mut record = SearchRecord {
         schema: SEARCH_SCHEMA.to_owned(),
         id: plan.id.clone(),
         pinwise_version: env!("CARGO_PKG_VERSION").to_owned(),
+        argv: plan.argv.clone(),
+        again: again(&plan.argv, "search", plan.seed),
         started: plan.started.clone(),
         host: host_record(&*engine.machine, engine.topology),
         command: plan.workload.command.argv().to_vec(),
         workload: workload_record(&plan.workload),
-        metric: metric_record(&plan.metric, &plan.unit),
+        metric: MetricRecord::new(&plan.metric, &plan.unit),
         seed: plan.seed,
         plan: plan_record(engine),
         space: engine.counts.clone(),
@@ -58,7 +61,10 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
             None => SearchVerdict {
                 kind: SearchAnswer::Undecided,
                 sentence: "Undecided: the search has not ended.".to_owned(),
+                headline: None,
+                beside: Vec::new(),
                 advice: String::new(),
+                commands: Vec::new(),
                 condition: words::CONDITION.to_owned(),
             },
         },
@@ -70,7 +76,9 @@ pub(super) fn record(engine: &Engine<'_>, stopped: Option<Stopped>) -> SearchRec
         stopped,
         elapsed_s: engine.elapsed().as_secs_f64(),
         tags: plan.tags.clone(),
-    }
+    };
+    record.conclude();
+    record
 }
 
 fn plan_record(engine: &Engine<'_>) -> SearchPlanRecord {
@@ -141,6 +149,7 @@ fn predictions(engine: &Engine<'_>, costs: &[Option<f64>]) -> Vec<PredictedArm> 
                 low: low.exp(),
                 high: high.exp(),
                 ratio: (expected.mean - default).exp(),
+                change: String::new(),
                 runs: own.len(),
                 measured: measured(&own),
                 foretold: engine.foretold[arm].map(super::engine::Foretold::record),
@@ -196,6 +205,8 @@ fn model(engine: &Engine<'_>, belief: &Belief) -> SearchModelRecord {
             meaning: feature.meaning.to_owned(),
             effect: effect.mean,
             sd: effect.sd,
+            change: None,
+            is_clear: false,
         }
     });
     let misses = engine.foretold.iter().flatten();
@@ -209,18 +220,18 @@ fn model(engine: &Engine<'_>, belief: &Belief) -> SearchModelRecord {
         unexplained_sd: own,
         inflation: engine.widening(),
         foretold_error: (errors.len() >= 3).then(|| median(&errors)).flatten(),
-        judgement: judgement(explained, own).to_owned(),
+        judgement: judgement(explained, own),
     }
 }
 
 /// What predictions were worth: what features leave unexplained, against what
 /// they explain.
-fn judgement(explained: f64, own: f64) -> &'static str {
+fn judgement(explained: f64, own: f64) -> ModelJudgement {
     if own <= 0.25 * explained || own < 0.01 {
-        "fits"
+        ModelJudgement::Fits
     } else if own <= explained {
-        "misfits"
+        ModelJudgement::Misfits
     } else {
-        "useless"
+        ModelJudgement::Useless
     }
 }

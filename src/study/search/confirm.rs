@@ -3,9 +3,9 @@
 
 use super::choice::DEFAULT;
 use super::engine::{Engine, Halt};
-use crate::record::{ConfirmationRecord, SearchStep, Stopped};
+use crate::format::percent;
+use crate::record::{ConfirmationRecord, PairsVerdict, SearchStep, Stopped};
 use crate::stats::anytime::Sequence;
-use crate::stats::verdict::percent;
 
 /// Two-sided error of the interval.
 const ALPHA: f64 = 0.05;
@@ -82,14 +82,14 @@ impl Pairs {
         is_none || (is_one && is_known)
     }
 
-    pub(super) fn verdict(&self, zone: f64) -> &'static str {
+    pub(super) fn verdict(&self, zone: f64) -> PairsVerdict {
         match self.interval() {
-            Some((low, high)) if low > -zone && high < zone => "same",
-            Some((_, high)) if high < 0.0 => "faster",
-            Some((low, _)) if low > 0.0 => "slower",
-            Some((_, high)) if high < zone => "not_slower",
-            Some((low, _)) if low > -zone => "not_faster",
-            _ => "undecided",
+            Some((low, high)) if low > -zone && high < zone => PairsVerdict::Same,
+            Some((_, high)) if high < 0.0 => PairsVerdict::Faster,
+            Some((low, _)) if low > 0.0 => PairsVerdict::Slower,
+            Some((_, high)) if high < zone => PairsVerdict::NotSlower,
+            Some((low, _)) if low > -zone => PairsVerdict::NotFaster,
+            _ => PairsVerdict::Undecided,
         }
     }
 
@@ -102,28 +102,28 @@ impl Pairs {
         let (from, to) = (100.0 * low.exp_m1(), 100.0 * high.exp_m1());
         let within = percent(zone.exp_m1());
         match self.verdict(zone) {
-            "faster" => format!(
+            PairsVerdict::Faster => format!(
                 "{name} is faster than os-default by {} to {} ({pairs} fresh pairs).",
                 share(high),
                 share(low)
             ),
-            "slower" => format!(
+            PairsVerdict::Slower => format!(
                 "{name} is slower than os-default by {} to {} ({pairs} fresh pairs).",
                 share(low),
                 share(high)
             ),
-            "same" => {
+            PairsVerdict::Same => {
                 format!("{name} and os-default are the same within {within} ({pairs} fresh pairs).")
             }
-            "not_slower" => format!(
+            PairsVerdict::NotSlower => format!(
                 "{name} is not slower than os-default by {within}: it costs {from:+.1} to \
                  {to:+.1} % more ({pairs} fresh pairs)."
             ),
-            "not_faster" => format!(
+            PairsVerdict::NotFaster => format!(
                 "{name} is not faster than os-default by {within}: it costs {from:+.1} to \
                  {to:+.1} % more ({pairs} fresh pairs)."
             ),
-            _ => format!(
+            PairsVerdict::Undecided | PairsVerdict::Other(_) => format!(
                 "Undecided after {pairs} fresh pairs: {name} costs {from:+.1} to {to:+.1} % \
                  more than os-default."
             ),
@@ -141,7 +141,7 @@ impl Pairs {
             low: interval.map(|(low, _)| low.exp()),
             high: interval.map(|(_, high)| high.exp()),
             confidence: 1.0 - ALPHA,
-            verdict: self.verdict(zone).to_owned(),
+            verdict: self.verdict(zone),
             sentence: self.sentence(name, zone),
         }
     }

@@ -125,6 +125,8 @@ impl Engine<'_> {
                 }
                 None => words::least(self, arm, best, of_best),
             },
+            basis: String::new(),
+            commands: Vec::new(),
         })
     }
 }

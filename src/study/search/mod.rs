@@ -84,6 +84,8 @@ pub struct Plan {
     pub output: Output,
     /// Name under which the record is stored.
     pub id: String,
+    /// The arguments that it was made of; empty where no command line did.
+    pub argv: Vec<String>,
     /// When it begins, RFC 3339.
     pub started: String,
     /// Labels of the user's.

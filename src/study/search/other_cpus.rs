@@ -10,9 +10,9 @@ use super::choice::DEFAULT;
 use super::confirm::Pairs;
 use super::engine::{Engine, Halt};
 use super::words::Outcome;
+use crate::format::percent;
 use crate::placement::Placement;
 use crate::record::{Finding, OtherCpusRecord, SearchStep, Severity};
-use crate::stats::verdict::percent;
 use crate::topology::CpuSet;
 
 /// Most choices of CPUs. A CPU that all of them use is never left out.
@@ -221,7 +221,7 @@ impl Engine<'_> {
                     low: interval.map(|(low, _)| low.exp()),
                     high: interval.map(|(_, high)| high.exp()),
                     confidence: 1.0 - ALPHA / MOST_TRIES as f64,
-                    verdict: pairs.verdict(self.zone()).to_owned(),
+                    verdict: pairs.verdict(self.zone()),
                     sentence: self.sentence(against, pairs),
                 }
             })

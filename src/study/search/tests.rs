@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::machine::sim::SimulatedMachine;
 use crate::machine::sim::world::{self, World};
-use crate::record::{SearchAnswer, SearchStep, Stopped};
+use crate::record::{PairsVerdict, SearchAnswer, SearchStep, Stopped};
 use crate::stats::describe::quantile;
 use crate::workload::Command;
 
@@ -25,6 +25,7 @@ fn plan(threads: &[usize], seed: u64) -> Plan {
         seed,
         output: Output::Discard,
         id: "id".to_owned(),
+        argv: Vec::new(),
         started: "2026-01-01T00:00:00Z".to_owned(),
         tags: Vec::new(),
     }
@@ -224,7 +225,10 @@ fn a_bad_core_is_left_for_the_same_shape_elsewhere() {
         &text("slow_cpus = \"2-3\"\nslow_speed = 0.8\n"),
         &plan(&[4], 1),
     );
-    assert_eq!(unlike.other_cpus.last().unwrap().verdict, "faster");
+    assert_eq!(
+        unlike.other_cpus.last().unwrap().verdict,
+        PairsVerdict::Faster
+    );
     let best = unlike.best.clone().unwrap();
     assert!(best.starts_with("cpu:"), "{best}");
     assert_eq!(unlike.verdict.advice, format!("Use {best}."));
@@ -234,8 +238,8 @@ fn a_bad_core_is_left_for_the_same_shape_elsewhere() {
     assert!(advice.contains("taskset -c LIST"), "{advice}");
     let confirmation = unlike.confirmation.unwrap();
     assert_eq!(
-        (confirmation.arm, confirmation.verdict.as_str()),
-        (best, "faster")
+        (confirmation.arm, confirmation.verdict),
+        (best, PairsVerdict::Faster)
     );
     assert_eq!(unlike.least, None);
 }

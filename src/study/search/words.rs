@@ -2,10 +2,11 @@
 
 use super::choice::{DEFAULT, Matters, RARE, Standing, matters};
 use super::engine::{ERROR, Engine};
+use crate::format::percent;
 use crate::record::{
-    ConfirmationRecord, Finding, SearchAnswer, SearchStep, SearchVerdict, Severity, Stopped,
+    ConfirmationRecord, Finding, PairsVerdict, SearchAnswer, SearchStep, SearchVerdict, Severity,
+    Stopped,
 };
-use crate::stats::verdict::percent;
 
 pub(super) const CONDITION: &str = "Conditional on this boot, this binary and this load; among \
                                     placements that give every thread a CPU of its own.";
@@ -36,12 +37,16 @@ impl Outcome {
                 stopped,
             };
         }
-        let verdict = confirmation.as_ref().map(|c| c.verdict.as_str());
-        let is_named = engine.is_settled || verdict == Some("faster");
+        let verdict = confirmation.as_ref().map(|c| &c.verdict);
+        let is_named = engine.is_settled || verdict == Some(&PairsVerdict::Faster);
         let best = leader.filter(|_| is_named).map(|leader| match verdict {
             // Fresh runs have the last word.
-            Some("slower" | "same" | "not_faster") => DEFAULT,
-            Some("undecided" | "not_slower") if !engine.still_beats_default(leader) => DEFAULT,
+            Some(PairsVerdict::Slower | PairsVerdict::Same | PairsVerdict::NotFaster) => DEFAULT,
+            Some(PairsVerdict::Undecided | PairsVerdict::NotSlower)
+                if !engine.still_beats_default(leader) =>
+            {
+                DEFAULT
+            }
             _ => leader,
         });
         Self {
@@ -56,7 +61,10 @@ impl Outcome {
         let (kind, sentence, advice) = match (self.best, &self.confirmation) {
             (Some(DEFAULT), _) => self.default_is_best(engine),
             (Some(best), Some(confirmation))
-                if matches!(confirmation.verdict.as_str(), "faster" | "not_slower") =>
+                if matches!(
+                    confirmation.verdict,
+                    PairsVerdict::Faster | PairsVerdict::NotSlower
+                ) =>
             {
                 self.confirmed(engine, best, confirmation)
             }
@@ -73,7 +81,10 @@ impl Outcome {
         SearchVerdict {
             kind,
             sentence,
+            headline: None,
+            beside: Vec::new(),
             advice,
+            commands: Vec::new(),
             condition: CONDITION.to_owned(),
         }
     }

@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
+use crate::format::{percent, seconds};
 use crate::record::{Finding, Severity, TraceFigures, TraceRecord};
-use crate::stats::verdict::percent;
 use crate::trace::{Availability, Tier};
 
 /// Less than this share of the CPU time is not worth a word, per cent.
@@ -48,19 +48,6 @@ fn sort(record: &mut TraceRecord) {
     record.findings.sort_by_key(key);
 }
 
-/// "1.25 s", "83 ms".
-pub(super) fn time(seconds: f64) -> String {
-    if seconds >= 9.95 {
-        format!("{seconds:.0} s")
-    } else if seconds >= 0.995 {
-        format!("{seconds:.2} s")
-    } else if seconds >= 0.000_995 {
-        format!("{:.0} ms", seconds * 1e3)
-    } else {
-        format!("{:.0} µs", seconds * 1e6)
-    }
-}
-
 fn of_cpu(figures: &TraceFigures, seconds: f64) -> f64 {
     let cpu_s = figures.totals.cpu_s;
     if cpu_s > 0.0 {
@@ -70,11 +57,6 @@ fn of_cpu(figures: &TraceFigures, seconds: f64) -> f64 {
     }
 }
 
-/// "31 %", from per cent.
-pub(super) fn told(value: f64) -> String {
-    percent(value / 100.0)
-}
-
 fn lost(figures: &TraceFigures) -> Option<Finding> {
     let lost = &figures.lost;
     (lost.records > 0).then(|| {
@@ -82,7 +64,7 @@ fn lost(figures: &TraceFigures) -> Option<Finding> {
             "{} records were lost in {} gaps ({} of CPUs' time): what happened there is not counted.",
             lost.records,
             lost.windows,
-            time(lost.seconds)
+            seconds(lost.seconds)
         );
         let advice = "Trace for a shorter time, or with a tier that costs less (pinwise trace tiers).";
         Finding::new("lost", Severity::Problem, sentence, advice)
@@ -107,7 +89,7 @@ fn contradictory(figures: &TraceFigures) -> Option<Finding> {
 
 fn sharing(figures: &TraceFigures) -> Option<Finding> {
     let sharing = &figures.avoidable_smt_sharing;
-    let (seconds, share) = (sharing.seconds?, sharing.percent?);
+    let (shared_s, share) = (sharing.seconds?, sharing.percent?);
     if share < WORTH_PERCENT {
         return None;
     }
@@ -119,13 +101,13 @@ fn sharing(figures: &TraceFigures) -> Option<Finding> {
     ];
     let causes: Vec<String> = causes
         .iter()
-        .filter(|(part, _)| *part > 0.01 * seconds)
-        .map(|(part, words)| format!("{} because {words}", time(*part)))
+        .filter(|(part, _)| *part > 0.01 * shared_s)
+        .map(|(part, words)| format!("{} because {words}", seconds(*part)))
         .collect();
     let sentence = format!(
         "Threads ran {} ({} of their CPU time) beside a busy SMT sibling while whole cores idled: {}.",
-        time(seconds),
-        told(share),
+        seconds(shared_s),
+        percent(share / 100.0),
         causes.join(", ")
     );
     let advice = if by.mask_s >= by.scheduler_s.max(by.other_processes_s) {
@@ -136,7 +118,7 @@ fn sharing(figures: &TraceFigures) -> Option<Finding> {
     Some(
         Finding::new("avoidable_smt_sharing", Severity::Warning, sentence, advice)
             .weighing(8)
-            .with("seconds", seconds)
+            .with("seconds", shared_s)
             .with("percent", share)
             .with("scheduler_s", by.scheduler_s)
             .with("mask_s", by.mask_s)
@@ -156,7 +138,7 @@ fn unavoidable(figures: &TraceFigures) -> Option<Finding> {
         };
         let sentence = format!(
             "For {} of their CPU time threads ran beside a busy SMT sibling {what}.",
-            told(shared - avoidable)
+            percent((shared - avoidable) / 100.0)
         );
         Finding::new("smt_sharing", Severity::Note, sentence, "")
             .with("shared_percent", shared)
@@ -172,8 +154,8 @@ fn idle_waiting(figures: &TraceFigures) -> Option<Finding> {
     (of_cpu(figures, scheduler_s - throttled_s) >= WORTH_PERCENT).then(|| {
         let sentence = format!(
             "Runnable threads stood in queues for {} while a CPU they may use idled, up to {} at a time.",
-            time(scheduler_s),
-            time(idle.longest_s.unwrap_or(0.0))
+            seconds(scheduler_s),
+            seconds(idle.longest_s.unwrap_or(0.0))
         );
         let advice = "The scheduler left work queued; a placement that spreads the threads avoids it (pinwise compare).";
         Finding::new("idle_while_waiting", Severity::Warning, sentence, advice)
@@ -189,8 +171,8 @@ fn mask(figures: &TraceFigures) -> Option<Finding> {
     (share >= MUCH_WAITING_PERCENT).then(|| {
         let sentence = format!(
             "Threads waited {} ({} of their CPU time) while only CPUs idled that their mask forbids.",
-            time(waited_s),
-            told(share)
+            seconds(waited_s),
+            percent(share / 100.0)
         );
         let advice = "Allow more CPUs, or start fewer threads.";
         Finding::new("mask", Severity::Warning, sentence, advice)
@@ -205,8 +187,8 @@ fn others(figures: &TraceFigures) -> Option<Finding> {
     (share >= MUCH_WAITING_PERCENT).then(|| {
         let sentence = format!(
             "Threads waited {} ({} of their CPU time) behind other programs while no CPU idled.",
-            time(waited_s),
-            told(share)
+            seconds(waited_s),
+            percent(share / 100.0)
         );
         let advice = "Something else uses these CPUs (pinwise top shows what); stop it, or place it elsewhere.";
         Finding::new("other_processes", Severity::Warning, sentence, advice)
@@ -221,8 +203,8 @@ fn crowded(figures: &TraceFigures) -> Option<Finding> {
     (share >= MUCH_WAITING_PERCENT).then(|| {
         let sentence = format!(
             "Threads waited {} ({} of their CPU time) behind threads of the same program while no CPU idled.",
-            time(waited_s),
-            told(share)
+            seconds(waited_s),
+            percent(share / 100.0)
         );
         let advice = "More threads are runnable than CPUs are allowed; fewer may do as well.";
         Finding::new("own_threads", Severity::Note, sentence, advice)
@@ -265,11 +247,11 @@ fn nothing(record: &TraceRecord) -> Option<Finding> {
     let figures = &record.figures;
     figures.avoidable_smt_sharing.seconds?;
     let waited = figures.waits.total_s.map_or_else(String::new, |waited| {
-        format!(", and threads were queued for {} in all", time(waited))
+        format!(", and threads were queued for {} in all", seconds(waited))
     });
     let sentence = format!(
         "The scheduler wasted next to nothing: avoidable SMT sharing was {} of the CPU time{waited}.",
-        told(figures.avoidable_smt_sharing.percent.unwrap_or(0.0))
+        percent(figures.avoidable_smt_sharing.percent.unwrap_or(0.0) / 100.0)
     );
     Some(Finding::new("in_order", Severity::Note, sentence, "").weighing(5))
 }
@@ -298,8 +280,8 @@ fn throttled(record: &TraceRecord) -> Option<Finding> {
     let figures = &record.figures;
     let quota = figures.throttled.filter(|quota| quota.times > 0)?;
     let waited = match figures.waits.because {
-        Some(because) => format!("threads waited {} for it", time(because.throttled_s)),
-        None => format!("CPUs' time held back: {}", time(quota.seconds)),
+        Some(because) => format!("threads waited {} for it", seconds(because.throttled_s)),
+        None => format!("CPUs' time held back: {}", seconds(quota.seconds)),
     };
     let sentence = format!(
         "A cgroup's quota on CPU time was used up in {} of {} periods: {waited}.",

@@ -1,7 +1,7 @@
 //! A trace of a command against what the kernel counted for it (`wait4`): a
 //! figure that is short of that is told to be a lower bound. It repairs none.
 
-use super::findings::{time, told};
+use crate::format::{percent, seconds};
 use crate::machine::Run;
 use crate::record::{Finding, LowerBound, Severity, TraceFigures};
 use crate::trace::Scope;
@@ -58,9 +58,9 @@ fn unseen(seen_s: f64, counted_s: f64, looks_only: bool) -> Finding {
     };
     let sentence = format!(
         "The trace saw {} of the {} of CPU time that the kernel counted for the command ({}): {why}.",
-        time(seen_s),
-        time(counted_s),
-        told(100.0 * seen_s / counted_s),
+        seconds(seen_s),
+        seconds(counted_s),
+        percent(seen_s / counted_s),
     );
     Finding::new("unseen", severity, sentence, advice)
         .weighing(9)

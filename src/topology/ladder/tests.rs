@@ -180,7 +180,11 @@ fn fault(known: &Known, ladder: &Ladder, factor: f64) -> Option<String> {
         let found = plateau.effective_bytes.unwrap_or(0) as f64;
         let off = (found / bytes as f64).ln().abs();
         if off > factor.ln() {
-            return Some(format!("{} instead of {}", size(found), size(bytes as f64)));
+            return Some(format!(
+                "{} instead of {}",
+                round_bytes(whole_bytes(found)),
+                round_bytes(bytes as u64)
+            ));
         }
         if (plateau.latency_ns / ns).ln().abs() > 1.25f64.ln() {
             return Some(format!("{} ns instead of {ns} ns", plateau.latency_ns));

@@ -3,9 +3,14 @@
 use super::LevelKind;
 use super::figures::{Logs, median, quantile};
 use super::search::{By, Found};
+use crate::format::nanoseconds;
 
 pub(super) fn evidence(level: &Found, kind: LevelKind) -> String {
-    let (groups, inside, outside) = (groups(level), ns(level.inside_ns), ns(level.outside_ns));
+    let (groups, inside, outside) = (
+        groups(level),
+        nanoseconds(level.inside_ns),
+        nanoseconds(level.outside_ns),
+    );
     match level.by {
         By::Home => format!(
             "{groups}: {inside} between the caches of one, {outside} to the other and between \
@@ -59,19 +64,11 @@ fn groups(level: &Found) -> String {
     format!("{number} {noun} of {size} CPUs{rest}")
 }
 
-fn ns(value: f64) -> String {
-    if value >= 99.5 {
-        format!("{value:.0} ns")
-    } else {
-        format!("{value:.1} ns")
-    }
-}
-
 /// That the clock is coarse.
 pub(super) fn coarse_clock(step_ns: f64) -> String {
     format!(
         "The figures are multiples of {}: the clock is coarse, and each may be off by that much.",
-        ns(step_ns)
+        nanoseconds(step_ns)
     )
 }
 

@@ -276,7 +276,7 @@ fn on_a_simulated_machine_the_recipe_is_a_workload_by_name() {
     assert_eq!(record["best"], "cpu:0");
     assert_eq!(record["arms"][0]["command"], serde_json::json!(["redis"]));
     assert!(
-        record["verdict"]["advice"]
+        record["verdict"]["commands"][0]["line"]
             .as_str()
             .unwrap()
             .contains("PROGRAM")

@@ -2,9 +2,8 @@
 //! doubt was left, and on a simulated machine how wrong it was.
 
 use super::axis::{Axis, end_of_runs, level, upright, upright_right};
-use super::{
-    LETTERS, PLOT_HEIGHT, band, circle, drawable, line, path, percentage, plot, told, words,
-};
+use super::{LETTERS, PLOT_HEIGHT, band, circle, drawable, line, path, plot, told, words};
+use crate::format::percent;
 use crate::record::{ProgressPoint, SearchRecord};
 use crate::report::style::shortened;
 use crate::report::svg::canvas::{Anchor, Area, Canvas, Words, width};
@@ -136,7 +135,7 @@ fn dots(
             told(record, point.predicted),
             told(record, point.low),
             told(record, point.high),
-            percentage(point.doubt)
+            percent(point.doubt)
         );
         canvas.titled(&title, |canvas| {
             let class = if is_new { "dot" } else { "hollow" };
@@ -162,7 +161,7 @@ fn doubts(canvas: &mut Canvas, area: Area, across: Axis, points: &[&ProgressPoin
     let regrets = points.iter().filter_map(|point| point.true_regret);
     if let Some(most) = regrets.filter(|r| r.is_finite()).reduce(f64::max) {
         let regret = Axis::from_zero(most.max(0.01) * 1.05).between(bottom, area.y);
-        upright_right(canvas, area, regret, "regretword", percentage);
+        upright_right(canvas, area, regret, "regretword", percent);
         path(canvas, &along(regret, |p| p.true_regret), "regret");
     }
     path(canvas, &along(doubt, |p| Some(p.doubt)), "doubt");

@@ -11,7 +11,7 @@ mod scatter;
 
 use crate::record::{PredictedArm, SearchRecord, Stopped};
 use crate::report::markup::escape;
-use crate::report::style::{three_digits, visible};
+use crate::report::style::visible;
 use crate::report::svg::canvas::{Anchor, Area, Canvas, Words, cut, folded, number};
 
 /// Around everything, pixels.
@@ -197,16 +197,6 @@ fn told(record: &SearchRecord, cost: f64) -> String {
     match text.chars().count() {
         0..=LONGEST_NUMBER => text,
         _ => format!("{cost:.1e}"),
-    }
-}
-
-/// A share as a percentage.
-fn percentage(share: f64) -> String {
-    match share {
-        _ if !share.is_finite() => "–".to_owned(),
-        _ if share.abs() < 1e-9 => "0 %".to_owned(),
-        _ if share.abs() < 100.0 => format!("{} %", three_digits(100.0 * share)),
-        _ => format!("{:.0e} %", 100.0 * share),
     }
 }
 

@@ -166,7 +166,7 @@ impl Drawing<'_> {
             cost(arm.predicted),
             cost(arm.low),
             cost(arm.high),
-            crate::report::style::three_digits(arm.ratio),
+            crate::format::three_digits(arm.ratio),
             arm.runs
         );
         if let Some(measured) = arm.measured {

@@ -2,12 +2,12 @@
 //! settled or the budget is spent.
 
 use super::{Block, CompareError, Engine, PROJECT_FROM, WholeBlock};
+use crate::format::duration;
 use crate::record::{Phase, Stopped};
 use crate::stats::Responses;
 use crate::stats::confirm::{Confirmation, Decision};
 use crate::stats::diagnose::projected_half_width;
 use crate::stats::sequential::{Depth, Schedule};
-use crate::stats::verdict::duration;
 
 /// With so many blocks thrown away for throttling and none kept, give up.
 const THROTTLED_LIMIT: usize = 10;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::Engine;
+use crate::format::{count, duration};
 use crate::stats::halving;
-use crate::stats::verdict::{count, duration};
 
 /// What is advised over what is needed: blocks are not equally long.
 const ROOM: f64 = 1.1;

@@ -155,9 +155,8 @@ fn is_traced(record: &Comparison, contrast: &ContrastRecord) -> bool {
 /// The best arm comes first, then those that differ, the most different first.
 fn weight(record: &Comparison, contrast: &ContrastRecord) -> f64 {
     let is_best = record.best.as_ref() == Some(&contrast.arm);
-    let is_decided = matches!(contrast.verdict.as_str(), "faster" | "slower");
     let size = contrast.ratio.ln().abs().min(100.0);
-    size + if is_best { 2000.0 } else { 0.0 } + if is_decided { 1000.0 } else { 0.0 }
+    size + if is_best { 2000.0 } else { 0.0 } + if contrast.is_decided() { 1000.0 } else { 0.0 }
 }
 
 fn differ_in_moves(one: Traced<'_>, other: Traced<'_>) -> Option<String> {

@@ -4,9 +4,9 @@
 //! found, what pairs within and across the reported ones say.
 
 use super::{Case, NAMED, Opinion, agrees};
+use crate::format::count;
 use crate::record::Agreement;
 use crate::stats::describe::quantile;
-use crate::stats::verdict::count;
 use crate::topology::wiring::{LevelKind, NO_CONTENTION, Relation, WiringLevel, relation};
 use crate::topology::{CpuSet, Level};
 

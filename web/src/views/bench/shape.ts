@@ -81,7 +81,7 @@ export function cellRows(kernel: BenchKernel): (string | number | null)[][] {
   return (kernel.cells ?? []).map((cell) => [
     cell.name + (cell.name === kernel.baseline ? ' (baseline)' : '') + (cell.invalid ? ` (invalid: ${cell.invalid})` : ''),
     cell.cpus ?? null,
-    estimateText(cell.seconds, (v) => quantity(v, 's', 3)),
+    estimateText(cell.seconds, (v) => quantity(v, 's')),
     estimateText(cell.rate, (v) => v.toLocaleString('en-US', { maximumSignificantDigits: 4 })),
     estimateText(cell.bytes_per_s, (v) => `${bytes(v)}/s`),
     estimateText(cell.speed_up, (v) => `×${v.toFixed(3)}`),

@@ -3,14 +3,14 @@
 import type { ChartPlan } from '../../chart';
 import { axis, tooltip } from '../../chart';
 import { visible } from '../../dom';
-import { change, quantity } from '../../format';
+import { quantity } from '../../format';
 import { intervalSeries, marker } from '../../intervals';
 import { nameWidth, rowAxis, ticksThatFit } from '../../rows';
 import { decadeTicks, ratioLabel, ratioRange, ratioTicks } from '../../scales';
 import type { Theme } from '../../theme';
 import type { ComparisonRecord } from './record';
 import type { ArmLine, RatioLine, Standing } from './shape';
-import { contrastRows, dotsSummary, quantileRows, ratioLines, ratioSummary, STANDINGS, swarm } from './shape';
+import { contrastRows, dotsSummary, isRate, quantileRows, ratioLines, ratioSummary, swarm } from './shape';
 
 /** Symbol and turn by standing: position, shape and word say the same. */
 const SHAPES: Readonly<Record<Standing, [symbol: string, turned: number]>> = {
@@ -32,22 +32,24 @@ export function standingColour(standing: Standing, colours: Theme): string {
 
 /** Every arm over the baseline; null without contrasts. */
 export function ratioPlan(record: ComparisonRecord, lines: readonly ArmLine[]): ChartPlan | null {
-  const rows = ratioLines(lines);
+  const isUp = isRate(record);
+  const rows = ratioLines(lines, isUp);
   if (rows.length === 0) return null;
   const effect = record.plan?.min_effect ?? 0;
   const baseline = record.baseline ?? 'the baseline';
+  const label = record.metric?.label || 'the metric';
   const [low, high] = ratioRange(
     rows.flatMap((r) => [r.ratio, r.low ?? r.ratio, r.high ?? r.ratio]),
     Math.max(0.01, effect * 1.5),
   );
   return {
-    name: `Ratio to ${baseline}`,
-    summary: `${ratioSummary(rows, baseline)}${effect > 0 ? ` The band is ±${(effect * 100).toFixed(effect < 0.001 ? 2 : 1)} %: within it, arms are the same.` : ''}`,
+    name: `Change against ${baseline}`,
+    summary: `${ratioSummary(rows, `${label} against ${baseline}, ${isUp ? 'right' : 'left'} is better`)}${effect > 0 ? ` The band is ±${(effect * 100).toFixed(effect < 0.001 ? 2 : 1)} %: within it, arms are the same.` : ''}`,
     height: 88 + 30 * rows.length,
     option: (colours) => ({
       grid: { left: 8, right: 8, top: 24, bottom: 26, outerBoundsMode: 'same', outerBoundsContain: 'axisLabel' },
       tooltip: tooltip(colours, { trigger: 'item', formatter: (p: { dataIndex: number }) => ratioTold(rows[p.dataIndex]) }),
-      xAxis: ratioAxis(colours, low, high),
+      xAxis: ratioAxis(colours, low, high, isUp ? `← worse      ${visible(label)}      better →` : `← better      ${visible(label)}      worse →`),
       yAxis: [
         rowAxis(
           colours,
@@ -56,7 +58,7 @@ export function ratioPlan(record: ComparisonRecord, lines: readonly ArmLine[]): 
         rowAxis(
           colours,
           // On a phone there is room for the word only.
-          rows.map((r) => (ticksThatFit() > 4 ? `${change(r.ratio)}  ${STANDINGS[r.standing]}` : STANDINGS[r.standing])),
+          rows.map((r) => (ticksThatFit() > 4 ? `${r.change}  ${r.word}` : r.word)),
           { position: 'right' },
         ),
       ],
@@ -69,17 +71,17 @@ export function ratioPlan(record: ComparisonRecord, lines: readonly ArmLine[]): 
           ),
           'x',
         ),
-        ratioPoints(rows, effect, baseline, colours),
+        ratioPoints(rows, isUp, effect, baseline, colours),
       ],
     }),
     table: {
-      caption: `Ratios to ${baseline}`,
+      caption: `${label} against ${baseline}`,
       columns: [{ name: 'Arm' }, { name: 'Change', isNumber: true }, { name: 'Interval', isNumber: true }, { name: 'Verdict' }],
       rows: rows.map((r) => [
         r.name,
-        change(r.ratio),
-        r.low !== null && r.high !== null ? `${change(r.low)} to ${change(r.high)}` : null,
-        STANDINGS[r.standing],
+        r.change,
+        r.interval || null,
+        r.word,
       ]),
     },
   };
@@ -90,7 +92,7 @@ export const contrastTable = (lines: readonly ArmLine[]): NonNullable<ChartPlan[
   caption: 'Arms against the baseline; intervals and p-values hold for all arms and looks together',
   columns: [
     { name: 'Arm' },
-    { name: 'Typical cost', isNumber: true },
+    { name: 'Typical', isNumber: true },
     { name: 'Verdict' },
     { name: 'p, adjusted', isNumber: true },
     { name: 'CPU time', isNumber: true },
@@ -102,13 +104,13 @@ export const contrastTable = (lines: readonly ArmLine[]): NonNullable<ChartPlan[
   rows: contrastRows(lines),
 });
 
-function ratioAxis(colours: Theme, low: number, high: number): Record<string, unknown> {
+function ratioAxis(colours: Theme, low: number, high: number, name: string): Record<string, unknown> {
   const ticks = ratioTicks(low, high, ticksThatFit(76)).map(Math.log);
   return axis(colours, {
     type: 'value',
     min: Math.log(low),
     max: Math.log(high),
-    name: '← better      cost      worse →',
+    name,
     nameLocation: 'middle',
     nameGap: 28,
     axisTick: { customValues: ticks },
@@ -116,7 +118,7 @@ function ratioAxis(colours: Theme, low: number, high: number): Record<string, un
   });
 }
 
-function ratioPoints(rows: readonly RatioLine[], effect: number, baseline: string, colours: Theme): Record<string, unknown> {
+function ratioPoints(rows: readonly RatioLine[], isUp: boolean, effect: number, baseline: string, colours: Theme): Record<string, unknown> {
   return {
     type: 'scatter',
     z: 4,
@@ -125,7 +127,7 @@ function ratioPoints(rows: readonly RatioLine[], effect: number, baseline: strin
       return {
         value: [Math.log(r.ratio), at],
         ...marker(symbol, standingColour(r.standing, colours), colours),
-        symbolRotate,
+        symbolRotate: isUp ? -symbolRotate : symbolRotate,
         symbolSize: 13,
       };
     }),
@@ -157,8 +159,8 @@ function ratioPoints(rows: readonly RatioLine[], effect: number, baseline: strin
 
 function ratioTold(row: RatioLine | undefined): string {
   if (!row) return '';
-  const interval = row.low !== null ? ` (${change(row.low)} to ${change(row.high)})` : '';
-  return `${visible(row.name)}\n${change(row.ratio)}${interval}\n${STANDINGS[row.standing]}`;
+  const interval = row.interval ? ` (${row.interval})` : '';
+  return `${visible(row.name)}\n${row.change}${interval}\n${row.word}`;
 }
 
 /** Where values stand along x: linear, or logarithmic where they span more than 20 times. */
@@ -187,7 +189,7 @@ export function along(values: readonly number[]): Along {
     min,
     max,
     axis: (colours, unit) => {
-      const label = (value: number): string => quantity(value, unit, 3);
+      const label = (value: number): string => quantity(value, unit);
       const logs = isLog ? decadeTicks(Math.exp(min), Math.exp(max), ticksThatFit(70)).map(Math.log) : [];
       return axis(colours, {
         type: 'value',
@@ -247,7 +249,7 @@ export function dotsPlan(record: ComparisonRecord, all: readonly ArmLine[]): Cha
 
 function laneName(line: ArmLine): string {
   if (line.isBest) return `${line.name} ★`;
-  return line.standing === 'eliminated' || line.standing === 'invalid' ? `${line.name} (${STANDINGS[line.standing]})` : line.name;
+  return line.standing === 'eliminated' || line.standing === 'invalid' ? `${line.name} (${line.word})` : line.name;
 }
 
 function clouds(lines: readonly ArmLine[], scale: Along, lane: number, colours: Theme): Record<string, unknown>[] {

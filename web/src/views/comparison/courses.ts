@@ -58,7 +58,7 @@ export function timePlan(lines: readonly ArmLine[], highlighted: string | null =
       rows: all
         .slice(0, 500)
         .map((m) => [
-          quantity(m.at, 's', 4),
+          quantity(m.at, 's'),
           lines[m.arm]?.name ?? '',
           m.block,
           change(m.ratio),
@@ -98,7 +98,7 @@ function timeAxes(colours: Theme, hasLoad: boolean): unknown {
       min: 0,
       max: 'dataMax',
       splitLine: { show: false },
-      axisLabel: { color: colours.muted, hideOverlap: true, showMaxLabel: false, formatter: (s: number) => quantity(s, 's', 3) },
+      axisLabel: { color: colours.muted, hideOverlap: true, showMaxLabel: false, formatter: (s: number) => quantity(s, 's') },
     });
   return hasLoad ? [one(0), one(1)] : one(0);
 }
@@ -193,7 +193,7 @@ function load(all: readonly Moment[], colours: Theme): Record<string, unknown>[]
 function momentTold(moment: Moment | undefined, lines: readonly ArmLine[]): string {
   if (!moment) return '';
   const block = moment.block === null ? '' : `, block ${moment.block}`;
-  return `${visible(lines[moment.arm]?.name ?? '')}\n${change(moment.ratio)} of its median\n${quantity(moment.at, 's', 4)} after the start${block}`;
+  return `${visible(lines[moment.arm]?.name ?? '')}\n${change(moment.ratio)} of its median\n${quantity(moment.at, 's')} after the start${block}`;
 }
 
 /**

@@ -1,6 +1,7 @@
 // What the view of a comparison reads of `pinwise.comparison/1`. Old records
 // lack some of it, so that nothing but names is taken for granted.
 
+import type { Command, Headline } from '../../headline';
 import type { Finding } from '../../words';
 
 type Maybe<T> = T | null | undefined;
@@ -63,23 +64,27 @@ export interface Arm {
   spread?: Maybe<{ cv?: Maybe<number> }>;
   eliminated?: Maybe<boolean>;
   invalid?: Maybe<string>;
+  standing?: string;
   trace?: Maybe<ArmTrace>;
+}
+
+/** A change of the metric, in its own direction and ready to be shown. */
+export interface Effect {
+  value?: Maybe<number>;
+  low?: Maybe<number>;
+  high?: Maybe<number>;
+  text?: string;
+  interval?: string;
 }
 
 export interface Contrast {
   arm: string;
-  baseline?: string;
-  ratio?: Maybe<number>;
-  low?: Maybe<number>;
-  high?: Maybe<number>;
-  confidence?: Maybe<number>;
+  effect?: Maybe<Effect>;
   p_adjusted?: Maybe<number>;
   verdict?: string;
-  sentence?: string;
-  more_time_s?: Maybe<number>;
   cpu_time_ratio?: Maybe<number>;
-  totals?: Maybe<{ mean_ratio?: Maybe<number>; p90_ratio?: Maybe<number> }>;
-  others?: Maybe<{ judge?: string; ratio?: Maybe<number>; low?: Maybe<number>; high?: Maybe<number> }[]>;
+  totals?: Maybe<{ mean?: string; p90?: string }>;
+  others?: Maybe<{ judge?: string; effect?: Maybe<Effect> }[]>;
   depends_on_load?: Maybe<boolean>;
   depends_on_tail?: Maybe<boolean>;
   depends_on_order?: Maybe<boolean>;
@@ -97,7 +102,8 @@ export interface ComparisonRecord {
   started?: string;
   host?: Maybe<Record<string, unknown>>;
   seed?: Maybe<number>;
-  metric?: { name?: string; unit?: string; better?: string };
+  again?: Maybe<string>;
+  metric?: { name?: string; unit?: string; better?: string; label?: string };
   plan?: Maybe<{
     alpha?: Maybe<number>;
     min_effect?: Maybe<number>;
@@ -116,7 +122,9 @@ export interface ComparisonRecord {
   verdict?: Maybe<{
     kind?: string;
     sentence?: string;
+    headline?: Maybe<Headline>;
     advice?: string;
+    commands?: Command[];
     condition?: string;
     steadiness?: Maybe<string>;
     beside?: Maybe<string>;

@@ -15,7 +15,8 @@ const run = (value: number | null, at_s: number, more: Partial<Run> = {}): Run =
 });
 
 function comparison(more: Partial<ComparisonRecord> = {}): ComparisonRecord {
-  const contrast: Contrast = { arm: 'b', baseline: 'a', ratio: 0.8, low: 0.7, high: 0.9, confidence: 0.95, verdict: 'faster' };
+  const effect = { value: -20, low: -30, high: -10, text: '−20.0 %', interval: '−30.0 to −10.0 %' };
+  const contrast: Contrast = { arm: 'b', effect, verdict: 'faster' };
   return {
     schema: 'pinwise.comparison/1',
     baseline: 'a',
@@ -24,7 +25,7 @@ function comparison(more: Partial<ComparisonRecord> = {}): ComparisonRecord {
     arms: [
       { name: 'a', runs: [run(10, 0), run(12, 2), run(11, 4)], estimate: { value: 11, low: null, high: null } },
       { name: 'b', runs: [run(8, 1), run(9, 3)], estimate: null },
-      { name: 'c', runs: [], invalid: 'exit 1' },
+      { name: 'c', runs: [], invalid: 'exit 1', standing: 'failed' },
       { name: 'd', runs: [run(20, 5, { phase: 'screening' }), run(null, 6)], eliminated: true },
     ],
     contrasts: [contrast],
@@ -57,9 +58,17 @@ test('where higher is better the highest value stands first', () => {
   expect(lines.map((l) => l.name)).toEqual(['quick', 'slow']);
 });
 
-test("the first thing told is the best arm's change with its interval", () => {
-  expect(head(comparison()).figure).toMatchObject({ text: '−20.0 %', interval: '−30.0 % to −10.0 %' });
-  expect(head(comparison({ best: null, contrasts: [] })).figure).toBeNull();
+test("the first thing told is the record's headline", () => {
+  const figure = { change: '−20.0 %', interval: '−30.0 to −10.0 %' };
+  expect(head(comparison({ verdict: { headline: figure } })).figure).toBe(figure);
+  expect(head(comparison()).figure).toBeNull();
+});
+
+test('of a rate the best arm is the one with most', () => {
+  const arms = ['a', 'b', 'c'].map((name) => ({ name, runs: [], standing: 'better' }));
+  const contrasts = [25, 50].map((value, at) => ({ arm: arms[at + 1]!.name, effect: { value } }));
+  const rows = (isRate: boolean): string[] => ratioLines(armLines(comparison({ arms, contrasts })), isRate).map((r) => r.name);
+  expect([rows(true), rows(false)]).toEqual([['c', 'b'], ['b', 'c']]);
 });
 
 test('an experiment that runs has no verdict, whatever its record says', () => {
@@ -70,7 +79,8 @@ test('an experiment that runs has no verdict, whatever its record says', () => {
 });
 
 test('an interval of which an end is missing is none', () => {
-  const [row] = ratioLines(armLines(comparison({ contrasts: [{ arm: 'b', ratio: 0.8, low: null, high: 0.9 }] })));
+  const effect = { value: -20, low: null, high: -10 };
+  const [row] = ratioLines(armLines(comparison({ contrasts: [{ arm: 'b', effect }] })), false);
   expect(row).toMatchObject({ ratio: 0.8, low: null, high: null, standing: 'unknown' });
 });
 
@@ -118,7 +128,7 @@ test('what is unavailable is left out, never 0', () => {
     '–',
   ]);
   const rows = armRows(armLines(comparison()), 's');
-  expect(rows[3]).toEqual(['c', 0, null, null, null, 'invalid: exit 1']);
+  expect(rows[3]).toEqual(['c', 0, null, null, null, 'failed: exit 1']);
   expect(armLines({ schema: 'pinwise.comparison/1' })).toEqual([]);
 });
 
@@ -127,9 +137,9 @@ test('what a ratio depends on is named', () => {
     arm: 'b',
     depends_on_tail: true,
     depends_on_load: true,
-    others: [{ judge: 'mean', ratio: 1.1, low: 1.05, high: 1.2 }],
+    others: [{ judge: 'mean', effect: { text: '+10.0 %', interval: '+5.0 to +20.0 %' } }],
   };
   const [row] = contrastRows(armLines(comparison({ contrasts: [contrast] })));
   expect(row?.at(-1)).toBe('load, tail');
-  expect(row?.[5]).toBe('+10.0 % (+5.0 % to +20.0 %)');
+  expect(row?.[5]).toBe('+10.0 % (+5.0 to +20.0 %)');
 });

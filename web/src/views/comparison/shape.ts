@@ -3,22 +3,10 @@
 import { change, count, percent, quantity } from '../../format';
 import type { Headline } from '../../headline';
 import { ascending, finite, median, quantile } from '../../numbers';
-import type { Arm, ComparisonRecord, Contrast } from './record';
+import type { Arm, ComparisonRecord, Contrast, Effect } from './record';
 
-/** How an arm stands. */
+/** How an arm stands, for its place and colour; the record has the word for it. */
 export type Standing = 'baseline' | 'faster' | 'slower' | 'same' | 'undecided' | 'eliminated' | 'invalid' | 'unknown';
-
-/** Names of the standing, for people. */
-export const STANDINGS: Readonly<Record<Standing, string>> = {
-  baseline: 'baseline',
-  faster: 'better',
-  slower: 'worse',
-  same: 'the same',
-  undecided: 'undecided',
-  eliminated: 'eliminated',
-  invalid: 'invalid',
-  unknown: 'no verdict',
-};
 
 export interface Dot {
   value: number;
@@ -35,6 +23,8 @@ export interface ArmLine {
   name: string;
   arm: Arm;
   standing: Standing;
+  /** The record's word for it. */
+  word: string;
   isBest: boolean;
   dots: Dot[];
   median: number | null;
@@ -92,6 +82,7 @@ export function armLines(record: ComparisonRecord): ArmLine[] {
         name: arm.name,
         arm,
         standing: standingOf(arm, record, contrast),
+        word: arm.standing || 'no verdict',
         isBest: arm.name === record.best,
         dots,
         median: orNull(arm.estimate?.value) ?? median(dots.map((d) => d.value)),
@@ -125,65 +116,54 @@ export function head(record: ComparisonRecord): Head {
       figure: null,
     };
   }
-  return { isEnded: true, sentence: record.verdict?.sentence ?? '', figure: headFigure(record) };
+  return { isEnded: true, sentence: record.verdict?.sentence ?? '', figure: record.verdict?.headline ?? null };
 }
 
-function headFigure(record: ComparisonRecord): Head['figure'] {
-  const contrasts = record.contrasts ?? [];
-  const told = contrasts.find((c) => c.arm === record.best) ?? (contrasts.length === 1 ? contrasts[0] : undefined);
-  if (!told || !finite(told.ratio)) return null;
-  const isSecond = finite(told.low) && finite(told.high);
-  const level = finite(told.confidence) ? `${percent(told.confidence, 0)} confidence, all arms and looks together` : '';
-  return {
-    text: change(told.ratio),
-    interval: isSecond ? `${change(told.low)} to ${change(told.high)}` : 'no interval: too few pairs',
-    of: `${costWord(record)} of ${told.arm} against ${told.baseline ?? record.baseline ?? 'the baseline'}`,
-    confidence: isSecond ? level : '',
-  };
-}
-
-/** What a ratio is of: the metric, or where higher is better its inverse. */
-export function costWord(record: ComparisonRecord): string {
-  const name = record.metric?.name ?? 'metric';
-  const short = /^(regex|json):/.test(name) ? "the program's own figure" : name === 'wall' ? 'wall-clock time' : name;
-  return record.metric?.better === 'higher' ? `cost (1 / ${short})` : short;
-}
+export const isRate = (record: ComparisonRecord): boolean => record.metric?.better === 'higher';
 
 export interface RatioLine {
   name: string;
   standing: Standing;
+  word: string;
   isBest: boolean;
+  /** The arm's figure over the baseline's. */
   ratio: number;
   low: number | null;
   high: number | null;
+  change: string;
+  interval: string;
 }
 
 /** Arms that were held against the baseline, best first. */
-export function ratioLines(lines: readonly ArmLine[]): RatioLine[] {
+export function ratioLines(lines: readonly ArmLine[], isRate: boolean): RatioLine[] {
+  const ratio = (percent: number): number => 1 + percent / 100;
   return lines
     .flatMap((line) => {
-      const c = line.contrast;
-      if (!c || !finite(c.ratio) || c.ratio <= 0) return [];
-      const known = finite(c.low) && finite(c.high) && c.low > 0;
+      const e = line.contrast?.effect;
+      if (!finite(e?.value) || e.value <= -100) return [];
+      const known = finite(e.low) && finite(e.high) && e.low > -100;
       return [
         {
           name: line.name,
           standing: line.standing,
+          word: line.word,
           isBest: line.isBest,
-          ratio: c.ratio,
-          low: known ? c.low! : null,
-          high: known ? c.high! : null,
+          ratio: ratio(e.value),
+          low: known ? ratio(e.low!) : null,
+          high: known ? ratio(e.high!) : null,
+          change: e.text ?? '',
+          interval: e.interval ?? '',
         },
       ];
     })
-    .sort((a, b) => a.ratio - b.ratio);
+    .sort((a, b) => (isRate ? b.ratio - a.ratio : a.ratio - b.ratio));
 }
 
 /** The ratio plot in a sentence. */
-export function ratioSummary(rows: readonly RatioLine[], baseline: string): string {
-  const told = rows.slice(0, 3).map((r) => `${r.name} ${change(r.ratio)} (${STANDINGS[r.standing]})`);
+export function ratioSummary(rows: readonly RatioLine[], what: string): string {
+  const told = rows.slice(0, 3).map((r) => `${r.name} ${r.change} (${r.word})`);
   const more = rows.length > 3 ? ` and ${rows.length - 3} more` : '';
-  return `Cost against ${baseline}, left is better: ${told.join(', ')}${more}.`;
+  return `${what}: ${told.join(', ')}${more}.`;
 }
 
 /**
@@ -277,16 +257,12 @@ export function quantileRows(lines: readonly ArmLine[], unit: string): (string |
     });
 }
 
-const interval = (ratio: unknown, low: unknown, high: unknown): string | null => {
-  if (!finite(ratio)) return null;
-  return finite(low) && finite(high) ? `${change(ratio)} (${change(low)} to ${change(high)})` : change(ratio);
-};
+const told = (effect: Effect | null | undefined): string | null =>
+  effect?.text ? effect.text + (effect.interval ? ` (${effect.interval})` : '') : null;
 
 /** A contrast as another judge sees it; null where it was not asked. */
-function judged(contrast: Contrast, judge: string): string | null {
-  const found = contrast.others?.find((other) => other.judge === judge);
-  return found ? interval(found.ratio, found.low, found.high) : null;
-}
+const judged = (contrast: Contrast, judge: string): string | null =>
+  told(contrast.others?.find((other) => other.judge === judge)?.effect);
 
 /** What the ratio depends on, so that it is not to be relied on elsewhere. */
 function dependences(contrast: Contrast): string {
@@ -296,23 +272,23 @@ function dependences(contrast: Contrast): string {
     [contrast.depends_on_order, 'order of runs'],
     [contrast.depends_on_time, 'time'],
   ];
-  const told = all.flatMap(([is, word]) => (is ? [word] : []));
-  return told.length > 0 ? told.join(', ') : '–';
+  const named = all.flatMap(([is, word]) => (is ? [word] : []));
+  return named.length > 0 ? named.join(', ') : '–';
 }
 
 /** Rows of the table of contrasts. */
 export function contrastRows(lines: readonly ArmLine[]): (string | null)[][] {
-  return lines.flatMap(({ contrast: c, standing, name }) =>
+  return lines.flatMap(({ contrast: c, word, name }) =>
     c
       ? [
           [
             name,
-            interval(c.ratio, c.low, c.high),
-            STANDINGS[standing],
+            told(c.effect),
+            word,
             finite(c.p_adjusted) ? p(c.p_adjusted) : null,
             finite(c.cpu_time_ratio) ? change(c.cpu_time_ratio) : null,
-            judged(c, 'mean') ?? (finite(c.totals?.mean_ratio) ? change(c.totals.mean_ratio) : null),
-            judged(c, 'p90') ?? (finite(c.totals?.p90_ratio) ? change(c.totals.p90_ratio) : null),
+            judged(c, 'mean') ?? (c.totals?.mean || null),
+            judged(c, 'p90') ?? (c.totals?.p90 || null),
             finite(c.spread_ratio)
               ? `${times(c.spread_ratio)}${finite(c.spread_low) && finite(c.spread_high) ? ` (${times(c.spread_low)} to ${times(c.spread_high)})` : ''}`
               : null,
@@ -334,7 +310,7 @@ export function armRows(lines: readonly ArmLine[], unit: string): (string | numb
     line.median === null ? null : quantity(line.median, unit),
     finite(line.low) && finite(line.high) ? `${quantity(line.low, unit)} to ${quantity(line.high, unit)}` : null,
     finite(line.arm.spread?.cv) ? percent(line.arm.spread.cv) : null,
-    STANDINGS[line.standing] + (line.isBest ? ', best' : '') + (line.arm.invalid ? `: ${line.arm.invalid}` : ''),
+    line.word + (line.isBest ? ', best' : '') + (line.arm.invalid ? `: ${line.arm.invalid}` : ''),
   ]);
 }
 

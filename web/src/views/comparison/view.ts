@@ -3,20 +3,17 @@
 import { h, visible } from '../../dom';
 import { count, percent, quantity, seconds } from '../../format';
 import { chartSlot, keeper } from '../../keep';
-import type { NamedCommand } from '../../headline';
-import { commandList, headline } from '../../headline';
+import { commandList, headline, recordCommands } from '../../headline';
 import type { AnyRecord } from '../../source';
 import { cpuStrip } from '../../strip';
 import { tableElement } from '../../table';
 import type { Page, View } from '../../view';
 import { facts, findingList, hostFacts, section, shellWords } from '../../words';
 import { contrastTable, dotsPlan, ratioPlan } from './charts';
-import type { Told } from './commands';
-import { applyCommands, reproduceCommand } from './commands';
 import { spreadPlan, timePlan } from './courses';
 import type { ComparisonRecord } from './record';
 import type { ArmLine } from './shape';
-import { armLines, armRows, costWord, head, traceRows } from './shape';
+import { armLines, armRows, head, isRate, traceRows } from './shape';
 
 /** Draws a `pinwise.comparison/1`; a record that grew is drawn in place. */
 export function comparisonView(record: AnyRecord, page: Page): View {
@@ -48,7 +45,7 @@ export function comparisonView(record: AnyRecord, page: Page): View {
     const now = next as unknown as ComparisonRecord;
     const lines = armLines(now);
     const said = head(now);
-    top.show([said, now.verdict, now.best, applyCommands(now)], () => topPart(now));
+    top.show([said, now.verdict, now.best, now.again], () => topPart(now));
     ratio.show(ratioPlan(now, lines));
     dots.show(dotsPlan(now, lines));
     shown = lines;
@@ -102,25 +99,18 @@ const LONG_COMMAND = 260;
 function topPart(record: ComparisonRecord): (Node | null)[] {
   const said = head(record);
   const verdict = record.verdict;
-  const [apply, again] = [applyCommands(record), reproduceCommand(record)];
+  const again = record.again && record.again.length <= LONG_COMMAND ? record.again : null;
   return [
     h('p', { class: 'verdict' }, visible(said.sentence)),
     headline(said.figure),
-    said.isEnded ? adviceLine(verdict?.advice ?? '', apply) : null,
-    commandList([...runCommands(apply), ...(again && again.length <= LONG_COMMAND ? [experiment(again)] : [])]),
+    said.isEnded && verdict?.advice
+      ? h('p', { class: 'advice-line' }, h('span', { aria: { hidden: 'true' } }, '→ '), visible(verdict.advice))
+      : null,
+    commandList(recordCommands(verdict?.commands, again)),
     verdict?.steadiness ? h('p', {}, visible(verdict.steadiness)) : null,
     verdict?.beside ? h('p', {}, visible(verdict.beside)) : null,
     said.isEnded && verdict?.condition ? h('p', { class: 'muted' }, visible(verdict.condition)) : null,
   ];
-}
-
-const runCommands = (apply: readonly Told[]): NamedCommand[] => apply.map((told) => [`Run it ${told.what}`, told.command]);
-const experiment = (command: string): NamedCommand => ['Do the experiment again', command];
-
-/** The advice, unless it is one of the commands that follow. */
-function adviceLine(advice: string, apply: readonly Told[]): HTMLElement | null {
-  if (!advice || apply.some((told) => advice.endsWith(told.command))) return null;
-  return h('p', { class: 'advice-line' }, h('span', { aria: { hidden: 'true' } }, '→ '), visible(advice));
 }
 
 function tables(record: ComparisonRecord, lines: readonly ArmLine[]): HTMLElement {
@@ -146,7 +136,7 @@ function tables(record: ComparisonRecord, lines: readonly ArmLine[]): HTMLElemen
 
 function metricWord(record: ComparisonRecord): string {
   const name = record.metric?.name ?? 'the metric';
-  return record.metric?.better === 'higher' ? `${name} (higher is better)` : name;
+  return isRate(record) ? `${name} (higher is better)` : name;
 }
 
 function schedulerPart(lines: readonly ArmLine[]): Node | null {
@@ -183,11 +173,11 @@ function methodPart(record: ComparisonRecord, lines: readonly ArmLine[]): HTMLEl
   const share = (value: number | null | undefined): string | null =>
     typeof value === 'number' ? percent(value, value < 0.001 ? 2 : 1) : null;
   const allowed = String(record.host?.['allowed'] ?? '');
-  const again = reproduceCommand(record);
+  const again = record.again ?? '';
   return section(
     'How it was measured',
     facts([
-      ['Figure', `${costWord(record)}${record.metric?.unit ? `, in ${record.metric.unit}` : ''}`],
+      ['Figure', `${record.metric?.label || metricWord(record)}${record.metric?.unit ? `, in ${record.metric.unit}` : ''}`],
       ['Design', `${record.stopped ? count(record.blocks ?? 0, 'block') : 'Blocks'} in random order, every arm once in each`],
       ['Seed', typeof record.seed === 'number' ? String(record.seed) : null],
       ['Warm-up', typeof plan?.warmup_blocks === 'number' ? `${count(plan.warmup_blocks, 'block')}, not counted` : null],
@@ -210,14 +200,14 @@ function methodPart(record: ComparisonRecord, lines: readonly ArmLine[]): HTMLEl
       [
         'Took',
         record.stopped && typeof record.elapsed_s === 'number'
-          ? `${quantity(record.elapsed_s, 's', 3)}${record.host?.['simulated'] ? ' of simulated time' : ''}`
+          ? `${quantity(record.elapsed_s, 's')}${record.host?.['simulated'] ? ' of simulated time' : ''}`
           : null,
       ],
       ...hostFacts(record.host),
       ['pinwise', record.pinwise_version ?? null],
       ['Tags', (record.tags ?? []).join(', ')],
     ]),
-    again && again.length > LONG_COMMAND ? commandList([experiment(again)]) : null,
+    again.length > LONG_COMMAND ? commandList(recordCommands([], again)) : null,
     placements(lines, allowed),
   );
 }

@@ -67,8 +67,8 @@ const table = (figures: readonly FigureChange[]): HTMLElement =>
     columns: [{ name: 'Figure' }, { name: 'First', isNumber: true }, { name: 'Second', isNumber: true }, { name: 'Ratio', isNumber: true }, { name: 'Interval', isNumber: true }, { name: 'In words' }],
     rows: figures.map((figure) => [
       { text: figure.label },
-      { text: quantity(figure.a, figure.unit, 4), sort: figure.a },
-      { text: quantity(figure.b, figure.unit, 4), sort: figure.b },
+      { text: quantity(figure.a, figure.unit), sort: figure.a },
+      { text: quantity(figure.b, figure.unit), sort: figure.b },
       { text: figure.ratio === null ? '–' : timesMark(figure.ratio), sort: figure.ratio },
       { text: figure.low === null || figure.high === null ? '–' : `${timesMark(figure.low)} to ${timesMark(figure.high)}`, sort: figure.low },
       { text: STATES.get(differs(figure)) ?? '' },

@@ -30,8 +30,8 @@ describe('a node', () => {
     const departures = departuresOf(node(), report([{ node: 'n1', group: 1, figure: 'a · latency' }, { node: 'n2', group: 1, figure: 'a · other' }]));
     expect(departures).toHaveLength(1);
     const rows = figureRows(node(), report().groups[1]!, departures).map((row) => row.map((cell) => cell.text));
-    expect(rows[0]).toEqual(['a · latency', '180.0 ns', '170 ns to 190 ns', '90.00 ns', '×2.00', 'departs']);
-    expect(rows[1]).toEqual(['a · other', '2.000', '–', '–', '–', '']);
+    expect(rows[0]).toEqual(['a · latency', '180 ns', '170 ns to 190 ns', '90.0 ns', '×2.00', 'departs']);
+    expect(rows[1]).toEqual(['a · other', '2.00', '–', '–', '–', '']);
     expect(rows).toHaveLength(2);
   });
 

@@ -40,7 +40,7 @@ export const departuresOf = (node: FleetNode, report: Report): Outlier[] => repo
 
 /** "90 to 93 ns" */
 function intervalWords(low: number | null, high: number | null, unit: string): string {
-  return low === null || high === null ? '–' : `${quantity(low, unit, 3)} to ${quantity(high, unit, 3)}`;
+  return low === null || high === null ? '–' : `${quantity(low, unit)} to ${quantity(high, unit)}`;
 }
 
 /** Figures beside the group's median; what departs is marked. */
@@ -52,9 +52,9 @@ export function figureRows(node: FleetNode, group: Group | null, departures: rea
     const ratio = middle === null || middle === 0 ? null : figure.value / middle;
     return [
       { text: figure.label },
-      { text: quantity(figure.value, figure.unit, 4), sort: figure.value },
+      { text: quantity(figure.value, figure.unit), sort: figure.value },
       { text: intervalWords(figure.low, figure.high, figure.unit) },
-      { text: quantity(middle, figure.unit, 4), sort: middle },
+      { text: quantity(middle, figure.unit), sort: middle },
       { text: ratio === null ? '–' : timesMark(ratio), sort: ratio },
       { text: departing.has(figure.label) ? 'departs' : '' },
     ];
@@ -64,5 +64,5 @@ export function figureRows(node: FleetNode, group: Group | null, departures: rea
 /** "3.2 s ahead"; empty where clocks agree, or are not told. */
 export function clockWords(ahead: number | null): string {
   if (ahead === null || Math.abs(ahead) < 1) return '';
-  return `${quantity(Math.abs(ahead), 's', 3)} ${ahead > 0 ? 'ahead' : 'behind'}`;
+  return `${quantity(Math.abs(ahead), 's')} ${ahead > 0 ? 'ahead' : 'behind'}`;
 }

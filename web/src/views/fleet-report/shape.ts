@@ -69,7 +69,7 @@ export type Link = (id: string) => string | undefined;
 /** One row for each figure and setting that departs. */
 export function outlierRow(outlier: Outlier, report: Report, link: Link): Cell[] {
   const node = nodeId(report, outlier.node);
-  const told = (value: number | null, setting: string | null): Cell => (outlier.isSetting ? { text: setting ?? '–' } : { text: quantity(value, outlier.unit, 3), sort: value });
+  const told = (value: number | null, setting: string | null): Cell => (outlier.isSetting ? { text: setting ?? '–' } : { text: quantity(value, outlier.unit), sort: value });
   return [
     { text: outlier.node, href: link(node) },
     { text: outlier.figure, href: outlier.record && outlier.record !== node ? link(outlier.record) : undefined },
@@ -191,7 +191,7 @@ export function stripsOf(group: Group, outliers: readonly Outlier[]): { figure: 
 
 /** "median 90.2 ns, 5th to 95th percentile 85 ns to 95 ns, least 80 ns, greatest 160 ns; 3 nodes depart". */
 export function stripWords(figure: GroupFigure, departed: number): string {
-  const of = (value: number | null): string => quantity(value, figure.unit, 3);
+  const of = (value: number | null): string => quantity(value, figure.unit);
   const spread = figure.spread === null ? '' : `, ordinary nodes within about ${percent(figure.spread)} of it`;
   const box = figure.p5 === null || figure.p95 === null ? '' : `, 5th to 95th percentile ${of(figure.p5)} to ${of(figure.p95)}`;
   const reach = figure.least === null || figure.greatest === null ? '' : `, least ${of(figure.least)}, greatest ${of(figure.greatest)}`;

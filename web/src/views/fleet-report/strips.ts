@@ -103,7 +103,7 @@ function stripRow({ figure, outliers }: Strip, row: number, range: Range, dots: 
   const drawn = ends === null
     ? h('span', { class: 'muted' }, 'No ratio to its median can be drawn.')
     : box({ role: 'group', 'aria-label': `${name}: ${words}` }, ...frame(ends, range), ...dotsOf(outliers, row, range, dots, isLink));
-  const median = h('span', { class: 'number', title: words }, quantity(figure.median, figure.unit, 3));
+  const median = h('span', { class: 'number', title: words }, quantity(figure.median, figure.unit));
   return h('div', { class: 'strip' }, h('span', { class: 'strip-name' }, name), drawn, median);
 }
 

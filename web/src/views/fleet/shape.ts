@@ -193,7 +193,7 @@ function ratioWords(ratio: number | null): string {
 }
 
 function sentenceOf(host: string, column: Column, cell: Cell): string {
-  const figures = `${quantity(cell.value, column.unit, 3)} against ${quantity(cell.median, column.unit, 3)}`;
+  const figures = `${quantity(cell.value, column.unit)} against ${quantity(cell.median, column.unit)}`;
   const z = digits(cell.z ?? 0, 2).replace('-', '−');
   return `${host}: ${column.name} ${ratioWords(cell.ratio)} of its group of ${cell.equals} (${figures}; robust z ${z}).`;
 }

@@ -160,7 +160,7 @@ function figureCell(cell: Cell | undefined, column: Column, painted: (() => void
   if (!cell) return h('td', { class: 'number' }, '–');
   const mark = cell.isOutlier ? h('strong', {}, cell.value > cell.median ? '▲ ' : '▼ ') : null;
   const ratio = cell.ratio === null || cell.equals < 2 ? 'no equals' : timesMark(cell.ratio);
-  const element = h('td', { class: 'number figure-cell' }, mark, visible(quantity(cell.value, column.unit, 3)), h('br'), h('small', {}, ratio));
+  const element = h('td', { class: 'number figure-cell' }, mark, visible(quantity(cell.value, column.unit)), h('br'), h('small', {}, ratio));
   painted.push(() => {
     // Half is one end of the scale, double the other.
     const share = cell.ratio !== null && cell.ratio > 0 ? 0.5 + Math.log2(cell.ratio) / 2 : 0.5;

@@ -60,7 +60,7 @@ function planOf(subject: string, figure: string, data: OverTime, total: number, 
       grid: { left: 8, right: 16, top: 40, bottom: 8, outerBoundsMode: 'same', outerBoundsContain: 'axisLabel' },
       legend: { top: 0, type: 'plain', textStyle: { color: colours.text }, data: data.hosts.map((host) => visible(host.host)) },
       xAxis: axis(colours, { type: 'time' }),
-      yAxis: axis(colours, { type: 'value', scale: true, axisLabel: { color: colours.muted, formatter: (value: number) => visible(quantity(value, unit, 3)) } }),
+      yAxis: axis(colours, { type: 'value', scale: true, axisLabel: { color: colours.muted, formatter: (value: number) => visible(quantity(value, unit)) } }),
       series: data.hosts.flatMap((host, at) => [whiskers(host.points.map(row), colourOf(colours, at), false), pointSeries(host, at, at === 0 ? data.changes : [], colours)]),
     }),
     pick: ({ seriesIndex, dataIndex }) => {

@@ -34,8 +34,8 @@ export function whiskers(data: readonly (readonly number[])[], colour: string, a
 
 const intervalWords = (measure: Measure, unit: string): string =>
   measure.low === null || measure.high === null
-    ? quantity(measure.value, unit, 3)
-    : `${quantity(measure.value, unit, 3)} (${quantity(measure.low, unit, 3)} to ${quantity(measure.high, unit, 3)})`;
+    ? quantity(measure.value, unit)
+    : `${quantity(measure.value, unit)} (${quantity(measure.low, unit)} to ${quantity(measure.high, unit)})`;
 
 const ends = (measure: Measure): [number, number] => [measure.low ?? measure.value, measure.high ?? measure.value];
 
@@ -43,7 +43,7 @@ const levelName = (level: number | null): string => (level === null ? 'memory' :
 
 /** Load latency over the working set, with what the caches are reported to hold. */
 export function ladderPlan(ladder: NonNullable<Measured['ladder']>): ChartPlan {
-  const steps = ladder.plateaus.map((p) => `${levelName(p.level)} ${quantity(p.ns, 'ns', 3)}${p.effective === null ? '' : ` to ${bytes(p.effective)}`}`);
+  const steps = ladder.plateaus.map((p) => `${levelName(p.level)} ${quantity(p.ns, 'ns')}${p.effective === null ? '' : ` to ${bytes(p.effective)}`}`);
   const hint = ladder.hint ? ` The last cache looks ${ladder.hint}.` : '';
   return {
     name: 'Cache ladder',
@@ -53,7 +53,7 @@ export function ladderPlan(ladder: NonNullable<Measured['ladder']>): ChartPlan {
     table: {
       caption: 'Load latency by working set',
       columns: [{ name: 'Working set', isNumber: true }, { name: 'One load', isNumber: true }, { name: 'From', isNumber: true }, { name: 'To', isNumber: true }],
-      rows: ladder.points.map((p) => [bytes(p.bytes), quantity(p.ns.value, 'ns', 3), quantity(p.ns.low, 'ns', 3), quantity(p.ns.high, 'ns', 3)]),
+      rows: ladder.points.map((p) => [bytes(p.bytes), quantity(p.ns.value, 'ns'), quantity(p.ns.low, 'ns'), quantity(p.ns.high, 'ns')]),
     },
   };
 }
@@ -72,7 +72,7 @@ function ladderOption(ladder: NonNullable<Measured['ladder']>, colours: Theme): 
   return {
     grid: { left: 8, right: 20, top: 34, bottom: 24, outerBoundsMode: 'same', outerBoundsContain: 'axisLabel' },
     tooltip: { renderMode: 'richText', confine: true, trigger: 'axis', backgroundColor: colours.background, borderColor: colours.line, textStyle: { color: colours.text, fontSize: 12 },
-      formatter: (points: { value: number[] }[]) => (points[0] ? `${bytes(points[0].value[0])}: ${quantity(points[0].value[1], 'ns', 3)}` : '') },
+      formatter: (points: { value: number[] }[]) => (points[0] ? `${bytes(points[0].value[0])}: ${quantity(points[0].value[1], 'ns')}` : '') },
     legend: { top: 0, textStyle: { color: colours.text }, data: ['load', 'plateau'] },
     xAxis: axis(colours, { type: 'log', logBase: 2, splitNumber: 8, min: first, max: last, name: 'working set', nameLocation: 'middle', nameGap: 22, axisLabel: { color: colours.muted, hideOverlap: true, formatter: sizeWords } }),
     yAxis: axis(colours, { type: 'log', name: 'ns a load', nameLocation: 'end', nameTextStyle: { color: colours.muted, align: 'left' } }),
@@ -129,7 +129,7 @@ export function loadedPlan(rows: Measured['loaded']): ChartPlan {
   const [least, most] = [sorted[0]!, sorted[sorted.length - 1]!];
   return {
     name: 'Latency of memory under load',
-    summary: `A load takes ${quantity(least.ns.value, 'ns', 3)} beside ${digits(least.background)} GB/s of others and ${quantity(most.ns.value, 'ns', 3)} beside ${digits(most.background)} GB/s.`,
+    summary: `A load takes ${quantity(least.ns.value, 'ns')} beside ${digits(least.background)} GB/s of others and ${quantity(most.ns.value, 'ns')} beside ${digits(most.background)} GB/s.`,
     height: 260,
     option: (colours) => ({
       grid: { left: 8, right: 20, top: 30, bottom: 24, outerBoundsMode: 'same', outerBoundsContain: 'axisLabel' },
@@ -157,7 +157,7 @@ export const stateWords = (kind: string): string => STATE_WORDS[kind] ?? visible
 
 /** A pair's latency over the time that it was watched. */
 export function driftPlan(pair: DriftPair): ChartPlan {
-  const states = pair.states.map((s) => `${stateWords(s.kind)} ${percent(s.share, 0)} of the time (${quantity(s.latencyNs, 'ns', 3)})`);
+  const states = pair.states.map((s) => `${stateWords(s.kind)} ${percent(s.share, 0)} of the time (${quantity(s.latencyNs, 'ns')})`);
   return {
     name: `CPUs ${pair.a} and ${pair.b} over time`,
     summary: `${states.join(', ') || 'No states were told apart'}.`,
@@ -174,13 +174,13 @@ export function driftPlan(pair: DriftPair): ChartPlan {
         symbolSize: 7,
         color: colours.series[at % colours.series.length],
         data: pair.samples.filter((sample) => sample[2] === at && sample[1] > 0).map(([second, ns]) => [second, ns]),
-        tooltip: { formatter: (point: { value: number[] }) => `${digits(point.value[0]!)} s: ${quantity(point.value[1], 'ns', 3)}` },
+        tooltip: { formatter: (point: { value: number[] }) => `${digits(point.value[0]!)} s: ${quantity(point.value[1], 'ns')}` },
       })),
     }),
     table: {
       caption: `States of CPUs ${pair.a} and ${pair.b}`,
       columns: [{ name: 'State' }, { name: 'Latency', isNumber: true }, { name: 'Share', isNumber: true }, { name: 'Visits', isNumber: true }, { name: 'Median stay', isNumber: true }],
-      rows: pair.states.map((s) => [stateWords(s.kind), quantity(s.latencyNs, 'ns', 3), percent(s.share, 0), s.visits, seconds(s.dwellS)]),
+      rows: pair.states.map((s) => [stateWords(s.kind), quantity(s.latencyNs, 'ns'), percent(s.share, 0), s.visits, seconds(s.dwellS)]),
     },
   };
 }

@@ -88,7 +88,7 @@ function scale(values: ReadonlyMap<number, number>, unit: string, words: (figure
     words: (cpu) => {
       if (cpu.cpu === chosen) return 'the chosen CPU';
       const value = values.get(cpu.cpu);
-      return value === undefined ? 'not measured' : words(quantity(value, unit, 3));
+      return value === undefined ? 'not measured' : words(quantity(value, unit));
     },
   };
 }

@@ -53,12 +53,12 @@ export function heatmap(machine: Machine): Part | null {
   const frame = h('div', { class: 'matrix-frame' }, canvas);
   const legend = h('div');
   const told = h('p', { class: 'told', aria: { live: 'polite' } });
-  const summary = `One-way time of a cache line between ${measured.cpus.length} CPUs: from ${quantity(ends.low, 'ns', 3)} (CPUs ${ends.a} and ${ends.b}) to ${quantity(ends.high, 'ns', 3)} (CPUs ${ends.c} and ${ends.d}).`;
+  const summary = `One-way time of a cache line between ${measured.cpus.length} CPUs: from ${quantity(ends.low, 'ns')} (CPUs ${ends.a} and ${ends.b}) to ${quantity(ends.high, 'ns')} (CPUs ${ends.c} and ${ends.d}).`;
   canvas.setAttribute('aria-label', `Latency between CPUs. ${summary} Arrow keys go from pair to pair.`);
   const draw = (): void => {
     const colours = theme();
     paint(canvas, frame.clientWidth, machine, measured, shown, ends, colours);
-    fill(legend, scaleLegend(colours, quantity(ends.low, 'ns', 3), quantity(ends.high, 'ns', 3)));
+    fill(legend, scaleLegend(colours, quantity(ends.low, 'ns'), quantity(ends.high, 'ns')));
   };
   const point = (row: number, column: number): void => {
     const last = shown.places.length - 1;
@@ -128,7 +128,7 @@ function pairWords(measured: Measured, shown: Shown): string {
   if (i === j) return `CPU ${a}: itself`;
   const ns = measured.latency[i]?.[j] ?? null;
   if (ns === null) return `CPUs ${a} and ${b}: neither measured nor inferred`;
-  return `CPUs ${a} and ${b}: ${quantity(ns, 'ns', 3)}, ${measured.isMeasured[i]?.[j] ? 'measured' : 'taken from the leaders of their groups'}`;
+  return `CPUs ${a} and ${b}: ${quantity(ns, 'ns')}, ${measured.isMeasured[i]?.[j] ? 'measured' : 'taken from the leaders of their groups'}`;
 }
 
 /** Room for the CPUs' numbers, left and above. */

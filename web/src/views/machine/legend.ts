@@ -26,7 +26,7 @@ export const classColour = (colours: Theme, at: number): string => colours.serie
 export function legendOf(colouring: Colouring, colours: Theme): HTMLElement {
   if (colouring.kind === 'scale') {
     if (colouring.values.size === 0) return h('p', { class: 'legend muted' }, 'Not measured for this CPU: choose another one.');
-    return scaleLegend(colours, quantity(colouring.low, colouring.unit, 3), quantity(colouring.high, colouring.unit, 3));
+    return scaleLegend(colours, quantity(colouring.low, colouring.unit), quantity(colouring.high, colouring.unit));
   }
   const shown = colouring.names.slice(0, MOST_CLASSES).map((name, at) => {
     const colour = classColour(colours, at);

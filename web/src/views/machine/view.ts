@@ -74,8 +74,8 @@ function compared(machine: Machine): HTMLElement | null {
       row.measured ? groupWords(row.measured.groups) : 'not told apart',
       VERDICTS[row.verdict] ?? row.verdict,
       row.confidence === null ? null : percent(row.confidence),
-      row.measured ? quantity(row.measured.insideNs, 'ns', 3) : null,
-      row.measured ? quantity(row.measured.outsideNs, 'ns', 3) : null,
+      row.measured ? quantity(row.measured.insideNs, 'ns') : null,
+      row.measured ? quantity(row.measured.outsideNs, 'ns') : null,
     ]),
   };
   const claims = other.map((v) => h('li', {}, h('span', { class: 'severity' }, `${visible(v.level)}: ${VERDICTS[v.verdict] ?? visible(v.verdict)}`), h('p', {}, visible(v.claim)), h('p', { class: 'muted' }, visible([v.measured, v.advice].filter(Boolean).join(' ')))));
@@ -96,7 +96,7 @@ function drift(measured: Measured): Part | null {
 }
 
 const told = (measure: Measure | null, unit: string): string | null =>
-  measure && `${quantity(measure.value, unit, 3)}${measure.low === null || measure.high === null ? '' : ` (${quantity(measure.low, unit, 3)} to ${quantity(measure.high, unit, 3)})`}`;
+  measure && `${quantity(measure.value, unit)}${measure.low === null || measure.high === null ? '' : ` (${quantity(measure.low, unit)} to ${quantity(measure.high, unit)})`}`;
 
 const figure = (value: unknown, unit: string): string | null => (typeof value === 'number' && Number.isFinite(value) ? `${digits(value)} ${unit}` : null);
 
@@ -120,8 +120,8 @@ function costs(measured: Measured): HTMLElement | null {
 
 function pauseWords(measured: Measured): string {
   const values = measured.pause.map((p) => p.ns.value).sort((a, b) => a - b);
-  const middle = quantity(values[Math.floor(values.length / 2)], 'ns', 3);
-  return `${middle} in the middle of ${count(values.length, 'CPU')}, from ${quantity(values[0], 'ns', 3)} to ${quantity(values[values.length - 1], 'ns', 3)}`;
+  const middle = quantity(values[Math.floor(values.length / 2)], 'ns');
+  return `${middle} in the middle of ${count(values.length, 'CPU')}, from ${quantity(values[0], 'ns')} to ${quantity(values[values.length - 1], 'ns')}`;
 }
 
 function about(machine: Machine): HTMLElement {

@@ -93,7 +93,7 @@ function costAxis(colours: Theme, low: number, high: number, unit: string, name:
     nameLocation: 'middle',
     nameGap: name.startsWith('pred') ? 28 : 56,
     axisTick: { customValues: ticks },
-    axisLabel: { color: colours.muted, customValues: ticks, formatter: (x: number) => quantity(Math.exp(x), unit, 3) },
+    axisLabel: { color: colours.muted, customValues: ticks, formatter: (x: number) => quantity(Math.exp(x), unit) },
   });
 }
 
@@ -169,7 +169,7 @@ export function progressPlan(record: SearchRecord): ChartPlan | null {
           type: 'value',
           scale: true,
           splitNumber: 4,
-          axisLabel: { color: colours.muted, formatter: (y: number) => quantity(y, unit, 3) },
+          axisLabel: { color: colours.muted, formatter: (y: number) => quantity(y, unit) },
         }),
         axis(colours, {
           type: 'value',
@@ -265,16 +265,17 @@ export function effectPlan(record: SearchRecord): ChartPlan | null {
   const rows = effects(record);
   if (rows.length === 0) return null;
   const [low, high] = ratioRange(
-    rows.flatMap((r) => [Math.exp(r.low), Math.exp(r.high)]),
+    rows.flatMap((r) => [r.low, r.high]),
     0.02,
   );
-  const sure = rows.filter((r) => r.isSure);
+  const sure = rows.filter((r) => r.isClear);
+  const label = record.metric?.label || 'the metric';
   return {
-    name: 'What the cost depends on',
+    name: 'What it is sensitive to',
     summary:
       sure.length > 0
-        ? `More than twice its standard deviation from none is the effect of ${sure.map((r) => `${r.meaning} (${change(Math.exp(r.effect))})`).join('; ')}. Lines are 90 % intervals.`
-        : 'No effect is more than twice its standard deviation from none. Lines are 90 % intervals.',
+        ? `Over the range of the candidates ${label} changes clearly with ${sure.map((r) => `${r.meaning} (${r.change})`).join('; ')}. Lines are 90 % intervals.`
+        : `${label} changes clearly with nothing that candidates differ in. Lines are 90 % intervals.`,
     height: 56 + 26 * rows.length,
     option: (colours) => {
       const ticks = ratioTicks(low, high, ticksThatFit(76)).map(Math.log);
@@ -284,9 +285,7 @@ export function effectPlan(record: SearchRecord): ChartPlan | null {
           trigger: 'item',
           formatter: (p: { dataIndex: number }) => {
             const r = rows[p.dataIndex];
-            return r
-              ? `${visible(r.meaning)}\n${change(Math.exp(r.effect))} (${change(Math.exp(r.low))} to ${change(Math.exp(r.high))})`
-              : '';
+            return r ? `${visible(r.meaning)}\n${r.change} (${r.interval})` : '';
           },
         }),
         xAxis: axis(colours, {
@@ -302,7 +301,7 @@ export function effectPlan(record: SearchRecord): ChartPlan | null {
         ),
         series: [
           intervalSeries(
-            rows.map((r, at) => ({ at, low: r.low, high: r.high, colour: isSure(at) ? colours.series[0]! : colours.neutral })),
+            rows.map((r, at) => ({ at, low: Math.log(r.low), high: Math.log(r.high), colour: isSure(at) ? colours.series[0]! : colours.neutral })),
             'x',
           ),
           {
@@ -310,7 +309,7 @@ export function effectPlan(record: SearchRecord): ChartPlan | null {
             symbolSize: 9,
             z: 4,
             data: rows.map((r, at) => ({
-              value: [r.effect, at],
+              value: [Math.log(r.ratio), at],
               ...(isSure(at) ? marker('circle', colours.series[0]!, colours) : marker('emptyCircle', colours.neutral, colours)),
             })),
             markLine: {
@@ -325,9 +324,9 @@ export function effectPlan(record: SearchRecord): ChartPlan | null {
       };
     },
     table: {
-      caption: 'Effect on the cost of one unit of a feature, with 90 % intervals',
-      columns: [{ name: 'Feature' }, { name: 'Effect', isNumber: true }, { name: '90 % interval', isNumber: true }],
-      rows: rows.map((r) => [r.meaning, change(Math.exp(r.effect)), `${change(Math.exp(r.low))} to ${change(Math.exp(r.high))}`]),
+      caption: `Change of ${label} from the candidate that has least of a feature to the one that has most`,
+      columns: [{ name: 'Feature' }, { name: 'Change', isNumber: true }, { name: '90 % interval', isNumber: true }],
+      rows: rows.map((r) => [r.meaning, r.change, r.interval]),
     },
   };
 }

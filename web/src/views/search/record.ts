@@ -1,6 +1,8 @@
 // What the view of a search reads of `pinwise.search/1`.
 
+import type { Command, Headline } from '../../headline';
 import type { Finding } from '../../words';
+import type { Effect } from '../comparison/record';
 
 type Maybe<T> = T | null | undefined;
 
@@ -27,6 +29,7 @@ export interface Expected {
 export interface Prediction extends Expected {
   arm: string;
   ratio?: Maybe<number>;
+  change?: string;
   runs?: number;
   measured?: Maybe<{ value?: Maybe<number>; low?: Maybe<number>; high?: Maybe<number> }>;
   foretold?: Maybe<Expected & { measured?: Maybe<number> }>;
@@ -44,8 +47,8 @@ export interface Progress extends Expected {
 export interface Feature {
   name?: string;
   meaning?: string;
-  effect?: Maybe<number>;
-  sd?: Maybe<number>;
+  change?: Maybe<Effect>;
+  is_clear?: boolean;
 }
 
 export interface SearchRecord {
@@ -56,8 +59,8 @@ export interface SearchRecord {
   host?: Maybe<Record<string, unknown>>;
   seed?: Maybe<number>;
   command?: string[];
-  workload?: Maybe<Record<string, unknown>>;
-  metric?: { name?: string; unit?: string; better?: string };
+  again?: Maybe<string>;
+  metric?: { name?: string; unit?: string; better?: string; label?: string };
   plan?: Maybe<{
     threads?: number[];
     within?: Maybe<number>;
@@ -66,9 +69,6 @@ export interface SearchRecord {
     max_runs?: Maybe<number>;
     budget_s?: Maybe<number>;
     confirmation_pairs?: Maybe<number>;
-    sets_threads?: Maybe<boolean>;
-    any_status?: Maybe<boolean>;
-    output?: Maybe<string>;
   }>;
   space?: { threads?: number; placements?: string; shapes?: number }[];
   arms?: SearchArm[];
@@ -86,24 +86,18 @@ export interface SearchRecord {
   best?: Maybe<string>;
   runs_used?: Maybe<number>;
   confirmation?: Maybe<{
-    arm?: string;
-    pairs?: number;
-    ratio?: Maybe<number>;
-    low?: Maybe<number>;
-    high?: Maybe<number>;
-    confidence?: Maybe<number>;
-    verdict?: string;
     sentence?: string;
   }>;
-  least?: Maybe<{
-    arm?: string;
-    of_best?: Maybe<number>;
-    low?: Maybe<number>;
-    high?: Maybe<number>;
-    measured?: boolean;
+  least?: Maybe<{ arm?: string; sentence?: string; basis?: string; commands?: Command[] }>;
+  verdict?: Maybe<{
+    kind?: string;
     sentence?: string;
+    headline?: Maybe<Headline>;
+    beside?: string[];
+    advice?: string;
+    commands?: Command[];
+    condition?: string;
   }>;
-  verdict?: Maybe<{ kind?: string; sentence?: string; advice?: string; condition?: string }>;
   true_regret?: Maybe<number>;
   truth?: Maybe<{
     best?: string;

@@ -1,10 +1,8 @@
 // What a search's drawings show, worked out of the record.
 
-import { change, count, percent, quantity } from '../../format';
-import type { Headline, NamedCommand } from '../../headline';
+import { count, percent, quantity } from '../../format';
 import { finite, positive } from '../../numbers';
 import type { Cell } from '../../sortable';
-import { shellWords } from '../../words';
 import type { SearchArm, SearchRecord } from './record';
 
 /** What stands against what: a prediction with its 90 % interval, and what came. */
@@ -55,55 +53,6 @@ export function checksSummary(found: Checks): string {
   return [told(found.foretold, 'first runs'), told(found.unseen, 'true costs of arms that never ran')].filter(Boolean).join(' ');
 }
 
-/** The confirmation's ratio, in large. */
-export function figure(record: SearchRecord): Headline | null {
-  const c = record.confirmation;
-  if (!finite(c?.ratio)) return null;
-  const known = finite(c.low) && finite(c.high);
-  return {
-    text: change(c.ratio),
-    interval: known ? `${change(c.low)} to ${change(c.high)}` : 'no interval: too few pairs',
-    of: `cost of ${c.arm ?? 'the best'} against os-default in ${count(c.pairs ?? 0, 'fresh pair')}`,
-    confidence: known && finite(c.confidence) ? `${percent(c.confidence, 0)} confidence, whenever one looks` : '',
-  };
-}
-
-/** How an arm is run; with its threads where the command takes them. */
-export function runCommands(record: SearchRecord, name: string | null | undefined, what: string): NamedCommand[] {
-  const arm = (record.arms ?? []).find((a) => a.name === name);
-  if (!arm || !record.command?.length || arm.placement === undefined || arm.placement === 'os-default') return [];
-  const command = shellWords(
-    record.command.map((word) => (arm.threads ? word.replaceAll('{threads}', String(arm.threads)) : word)),
-  );
-  const threads = record.plan?.sets_threads && arm.threads ? `, ${arm.threads} threads` : '';
-  return [
-    [`${what} with pinwise${threads}`, `pinwise run --place ${shellWords([arm.placement])} -- ${command}`],
-    ...(arm.cpus ? [[`${what} with taskset${threads}`, `taskset -c ${shellWords([arm.cpus])} ${command}`] as const] : []),
-  ];
-}
-
-const share = (value: number): string => `${Number((value * 100).toPrecision(6))}%`;
-
-/** The command of the whole search; null where it had surroundings that the record tells elsewhere. */
-export function searchAgain(record: SearchRecord): string | null {
-  const { plan, command, metric } = record;
-  const told = Object.values(record.workload ?? {}).some(
-    (value) => value !== null && !(Array.isArray(value) && value.length === 0),
-  );
-  if (told || !plan || !command?.length || plan.any_status || (plan.output ?? 'discard') !== 'discard') return null;
-  const spec = record.host?.['machine_spec'];
-  const words = ['pinwise', ...(typeof spec === 'string' && spec !== 'local' ? ['--machine', spec] : []), 'search'];
-  if (plan.threads?.length) words.push('--threads', plan.threads.join(','));
-  if (metric?.name && metric.name !== 'wall') words.push('--metric', metric.name);
-  if (finite(plan.within) && plan.within !== 0.01) words.push('--within', share(plan.within));
-  if (finite(plan.least_within) && plan.least_within !== 0.05) words.push('--least-within', share(plan.least_within));
-  if (finite(plan.budget_s)) words.push('--budget', `${plan.budget_s}s`);
-  if (finite(plan.max_runs)) words.push(finite(plan.budget_s) ? '--max-runs' : '--budget', String(plan.max_runs));
-  if (finite(plan.confirmation_pairs)) words.push('--confirm', String(plan.confirmation_pairs));
-  if (finite(record.seed)) words.push('--seed', String(record.seed));
-  return shellWords([...words, '--', ...command]);
-}
-
 export const CANDIDATE_COLUMNS = [
   { name: 'Placement' },
   { name: 'Threads', isNumber: true },
@@ -149,7 +98,7 @@ export function candidateRows(record: SearchRecord): Cell[][] {
       finite(p.low) && finite(p.high)
         ? { text: `${quantity(p.low, unit)} to ${quantity(p.high, unit)}`, sort: p.low }
         : { text: '–', sort: null },
-      cell(p.ratio, (r) => change(r)),
+      { text: p.change || '–', sort: finite(p.ratio) ? p.ratio : null },
       cell(p.beats_best, (share) => percent(share)),
       cost(p.truth),
     ];
@@ -198,29 +147,34 @@ export function progressSummary(steps: readonly Step[], unit: string): string {
 export interface Effect {
   name: string;
   meaning: string;
-  effect: number;
-  /** Is it more than twice its standard deviation from none, as in the text? */
-  isSure: boolean;
+  /** The metric where candidates have most of it, over where they have least. */
+  ratio: number;
   low: number;
   high: number;
+  change: string;
+  interval: string;
+  isClear: boolean;
 }
 
-/** Features with their effect on ln(cost) and 90 % interval, the largest first. */
+/** Features with what they change over the range of the candidates, the largest first. */
 export function effects(record: SearchRecord): Effect[] {
+  const ratio = (percent: number): number => 1 + percent / 100;
   return (record.model?.features ?? [])
-    .flatMap((f) =>
-      finite(f.effect) && finite(f.sd)
-        ? [
-            {
-              name: f.name ?? '',
-              meaning: f.meaning ?? f.name ?? '',
-              effect: f.effect,
-              isSure: f.sd > 0 && Math.abs(f.effect) > 2 * f.sd,
-              low: f.effect - 1.645 * f.sd,
-              high: f.effect + 1.645 * f.sd,
-            },
-          ]
-        : [],
-    )
-    .sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect));
+    .flatMap((f) => {
+      const c = f.change;
+      if (!finite(c?.value) || !finite(c.low) || !finite(c.high) || c.low <= -100) return [];
+      return [
+        {
+          name: f.name ?? '',
+          meaning: f.meaning ?? f.name ?? '',
+          ratio: ratio(c.value),
+          low: ratio(c.low),
+          high: ratio(c.high),
+          change: c.text ?? '',
+          interval: c.interval ?? '',
+          isClear: f.is_clear === true,
+        },
+      ];
+    })
+    .sort((a, b) => Math.abs(Math.log(b.ratio)) - Math.abs(Math.log(a.ratio)));
 }

@@ -3,7 +3,7 @@
 
 import { h, visible } from '../../dom';
 import { count, percent, quantity, seconds } from '../../format';
-import { commandList, headline } from '../../headline';
+import { commandList, headline, recordCommands } from '../../headline';
 import { chartSlot, keeper } from '../../keep';
 import { sortableTable } from '../../sortable';
 import type { AnyRecord } from '../../source';
@@ -11,7 +11,7 @@ import type { Page, View } from '../../view';
 import { facts, findingList, hostFacts, section, shellWords } from '../../words';
 import { againstPlan, effectPlan, progressPlan } from './charts';
 import type { SearchRecord } from './record';
-import { CANDIDATE_COLUMNS, candidateRows, costUnit, figure, runCommands, searchAgain } from './shape';
+import { CANDIDATE_COLUMNS, candidateRows, costUnit } from './shape';
 
 /** Draws a `pinwise.search/1`; one that grew is drawn in place. */
 export function searchView(record: AnyRecord, _page: Page): View {
@@ -61,25 +61,20 @@ function topPart(record: SearchRecord): (Node | null)[] {
   const sentence = isEnded
     ? (verdict?.sentence ?? '')
     : `No verdict: the search runs, or was cut off, after ${count(record.runs?.length ?? 0, 'run')}.`;
-  const best = runCommands(record, record.best, 'The best');
-  const fewer = least?.arm && least.arm !== record.best ? runCommands(record, least.arm, 'The least') : [];
   return [
     h('p', { class: 'verdict' }, visible(sentence)),
-    headline(figure(record)),
+    headline(verdict?.headline),
     verdict?.advice && isEnded
       ? h('p', { class: 'advice-line' }, h('span', { aria: { hidden: 'true' } }, '→ '), visible(verdict.advice))
       : null,
-    commandList(best),
-    least?.sentence ? h('p', {}, h('strong', {}, 'Least resource: '), visible(least.sentence), leastNumbers(record)) : null,
-    commandList(fewer),
+    commandList(recordCommands(verdict?.commands, null)),
+    ...(verdict?.beside ?? []).map((more) => h('p', {}, visible(more))),
+    least?.sentence
+      ? h('p', {}, h('strong', {}, 'Least resource: '), visible(least.sentence), least.basis ? ` (${visible(least.basis)})` : null)
+      : null,
+    commandList(recordCommands(least?.commands, null)),
     isEnded && verdict?.condition ? h('p', { class: 'muted' }, visible(verdict.condition)) : null,
   ];
-}
-
-function leastNumbers(record: SearchRecord): string {
-  const least = record.least;
-  if (typeof least?.low !== 'number' || typeof least.high !== 'number' || least.arm === record.best) return '';
-  return ` ${least.measured ? 'Measured' : 'Predicted only'}: 90 % interval ${percent(least.low)} to ${percent(least.high)}.`;
 }
 
 function truthPart(record: SearchRecord): Node | null {
@@ -118,7 +113,6 @@ const STOPPED: Readonly<Record<string, string>> = {
 
 function methodPart(record: SearchRecord): HTMLElement {
   const { plan, model } = record;
-  const again = searchAgain(record);
   const share = (value: number | null | undefined): string | null => (typeof value === 'number' ? percent(value) : null);
   const space = (record.space ?? []).flatMap((s) =>
     s.threads && s.shapes && s.placements
@@ -161,6 +155,6 @@ function methodPart(record: SearchRecord): HTMLElement {
       ['pinwise', record.pinwise_version ?? null],
       ['Tags', (record.tags ?? []).join(', ')],
     ]),
-    commandList(again ? [['Do the search again', again]] : []),
+    commandList(recordCommands([], record.again)),
   );
 }

@@ -14,7 +14,7 @@ import { facts, section } from '../../words';
 import type { AdviceRecord, ScanRecord } from './record';
 import { processorSentence } from './shape';
 
-const ns = (value: number | null | undefined): string | null => (typeof value === 'number' ? quantity(value, 'ns', 3) : null);
+const ns = (value: number | null | undefined): string | null => (typeof value === 'number' ? quantity(value, 'ns') : null);
 
 /** Draws a `pinwise.spin-advice/1`. */
 export function spinAdviceView(record: AnyRecord, _page: Page): View {
@@ -64,7 +64,7 @@ export function spinScanView(record: AnyRecord, _page: Page): View {
   const loops = scan.loops ?? [];
   const chips = scan.chips ?? [];
   const gap = (value: number | null | undefined): Cell =>
-    typeof value === 'number' ? { text: quantity(value, 'ns', 3), sort: value } : { text: '–', sort: null };
+    typeof value === 'number' ? { text: quantity(value, 'ns'), sort: value } : { text: '–', sort: null };
   const fails = loops.filter((loop) => loop.fails === true).length;
   const judged =
     scan.passed === null || scan.passed === undefined

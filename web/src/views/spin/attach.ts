@@ -57,7 +57,7 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
         ['Lost', attach.lost ?? null],
         ['Took', typeof attach.wall_s === 'number' ? seconds(attach.wall_s) : null],
         ['pinwise itself', typeof attach.own_cpu_s === 'number' ? `${seconds(attach.own_cpu_s)} of CPU time` : null],
-        ['A PAUSE here', typeof attach.pause_ns === 'number' ? quantity(attach.pause_ns, 'ns', 3) : null],
+        ['A PAUSE here', typeof attach.pause_ns === 'number' ? quantity(attach.pause_ns, 'ns') : null],
         ...hostFacts(attach.host),
         ['Tags', (attach.tags ?? []).join(', ')],
       ]),
@@ -168,7 +168,7 @@ function placePart(place: Place): HTMLElement {
       ? h(
           'p',
           {},
-          `${count(place.gap_hints, 'PAUSE')} from look to look${typeof place.hint_ns_seen === 'number' ? `; one took ${quantity(place.hint_ns_seen, 'ns', 3)} there` : ''}.`,
+          `${count(place.gap_hints, 'PAUSE')} from look to look${typeof place.hint_ns_seen === 'number' ? `; one took ${quantity(place.hint_ns_seen, 'ns')} there` : ''}.`,
         )
       : null,
     ...(place.algorithms ?? []).map((a) =>

@@ -31,7 +31,7 @@ export function spinPauseView(record: AnyRecord, _page: Page): View {
     notes.length > 0 ? h('ul', {}, ...notes.map((note) => h('li', { class: 'muted' }, visible(note)))) : null,
     section(
       'How it was measured',
-      facts([['Took', typeof pause.spent_s === 'number' ? quantity(pause.spent_s, 's', 3) : null], ...hostFacts(pause.host)]),
+      facts([['Took', typeof pause.spent_s === 'number' ? quantity(pause.spent_s, 's') : null], ...hostFacts(pause.host)]),
     ),
   ]);
 }
@@ -39,7 +39,7 @@ export function spinPauseView(record: AnyRecord, _page: Page): View {
 function sentence(record: PauseRecord, cpus: readonly PauseCpu[]): string {
   const values = cpus.map((c) => c.pause_ns!);
   if (values.length === 0) return 'No cost was measured.';
-  const [low, high] = [quantity(Math.min(...values), 'ns', 3), quantity(Math.max(...values), 'ns', 3)];
+  const [low, high] = [quantity(Math.min(...values), 'ns'), quantity(Math.max(...values), 'ns')];
   return `${record.instruction ?? 'The hint'} takes ${low === high ? low : `${low} to ${high}`} on ${values.length === 1 ? '1 CPU' : `${values.length} CPUs`}.`;
 }
 
@@ -54,12 +54,12 @@ function plan(record: PauseRecord, cpus: readonly PauseCpu[]): ChartPlan {
     option: (colours) => ({
       tooltip: tooltip(colours, {
         trigger: 'item',
-        formatter: (p: { value: number[] }) => `CPU ${cpus[p.value[1]!]?.cpu ?? ''}\n${quantity(p.value[0], 'ns', 4)}`,
+        formatter: (p: { value: number[] }) => `CPU ${cpus[p.value[1]!]?.cpu ?? ''}\n${quantity(p.value[0], 'ns')}`,
       }),
       xAxis: axis(colours, {
         type: 'value',
         min: 0,
-        axisLabel: { color: colours.muted, hideOverlap: true, formatter: (ns: number) => quantity(ns, 'ns', 3) },
+        axisLabel: { color: colours.muted, hideOverlap: true, formatter: (ns: number) => quantity(ns, 'ns') },
       }),
       yAxis: rowAxis(
         colours,
@@ -107,14 +107,14 @@ function cpuTable(record: PauseRecord): HTMLElement {
     ],
     rows: (record.cpus ?? []).map((c) => [
       c.cpu,
-      typeof c.pause_ns === 'number' ? quantity(c.pause_ns, 'ns', 3) : null,
-      range(c.pause_ns_low, c.pause_ns_high, (ns) => quantity(ns, 'ns', 3)),
+      typeof c.pause_ns === 'number' ? quantity(c.pause_ns, 'ns') : null,
+      range(c.pause_ns_low, c.pause_ns_high, (ns) => quantity(ns, 'ns')),
       typeof c.pause_cycles === 'number' ? c.pause_cycles.toFixed(1) : null,
       range(c.pause_cycles_low, c.pause_cycles_high, (cycles) => cycles.toFixed(1)),
       c.method ?? null,
       typeof c.ghz === 'number' ? `${c.ghz.toFixed(2)} GHz` : null,
-      (c.levels ?? []).map((l) => `${quantity(l.pause_ns, 'ns', 3)} (${percent(l.share, 0)})`).join(', '),
-      (c.hints ?? []).map((x) => `${x.hint ?? ''} ${quantity(x.ns, 'ns', 3)}`).join(', '),
+      (c.levels ?? []).map((l) => `${quantity(l.pause_ns, 'ns')} (${percent(l.share, 0)})`).join(', '),
+      (c.hints ?? []).map((x) => `${x.hint ?? ''} ${quantity(x.ns, 'ns')}`).join(', '),
     ]),
   });
 }

@@ -71,7 +71,7 @@ function latenessPlan(of: Replayed, record: ReplayRecord): ChartPlan | null {
         nameLocation: 'middle',
         nameGap: 26,
         splitNumber: ticksThatFit(90),
-        axisLabel: { color: colours.muted, hideOverlap: true, formatter: (x: number) => quantity(x / 1e3, 's', 3) },
+        axisLabel: { color: colours.muted, hideOverlap: true, formatter: (x: number) => quantity(x / 1e3, 's') },
       }),
       yAxis: lateAxis(colours, low, high),
       series: latenessSeries(points, colours),
@@ -243,7 +243,7 @@ const SPUN = 'CPU time spun';
 
 function method(record: ReplayRecord): HTMLElement {
   const { hint } = record;
-  const ns = (value: number | null | undefined): string | null => (typeof value === 'number' ? quantity(value, 'ns', 3) : null);
+  const ns = (value: number | null | undefined): string | null => (typeof value === 'number' ? quantity(value, 'ns') : null);
   const algorithms = tableElement({
     caption: 'Algorithms that were run',
     columns: [

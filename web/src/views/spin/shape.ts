@@ -114,7 +114,7 @@ export function processorSentence(processor: Processor | null | undefined): stri
   if (!processor || !positive(processor.pause_ns)) return '';
   const clock = positive(processor.ghz) ? ` at ${processor.ghz.toFixed(2)} GHz` : '';
   const cycles = positive(processor.pause_cycles) ? ` (${processor.pause_cycles.toFixed(1)} cycles${clock})` : '';
-  return `${processor.name ?? 'The processor'}: a PAUSE takes ${quantity(processor.pause_ns, 'ns', 3)}${cycles}.`;
+  return `${processor.name ?? 'The processor'}: a PAUSE takes ${quantity(processor.pause_ns, 'ns')}${cycles}.`;
 }
 
 /** What matters most, in a sentence. */
@@ -123,13 +123,13 @@ export function predictSentence(record: PredictRecord): string {
     .filter((m) => positive(m.from_ms) && positive(m.to_ms))
     .sort((a, b) => b.to_ms! - b.from_ms! - (a.to_ms! - a.from_ms!))[0];
   if (record.from && worst) {
-    return `Moving from ${record.from.name ?? 'one chip'} to ${record.processor?.name ?? 'another'}: ${worst.algorithm} spins ${quantity(worst.to_ms! / 1e3, 's', 3)} instead of ${quantity(worst.from_ms! / 1e3, 's', 3)} with ${count(worst.cpus, 'CPU')}, ${(worst.to_ms! / worst.from_ms!).toFixed(1)} times as long.`;
+    return `Moving from ${record.from.name ?? 'one chip'} to ${record.processor?.name ?? 'another'}: ${worst.algorithm} spins ${quantity(worst.to_ms! / 1e3, 's')} instead of ${quantity(worst.from_ms! / 1e3, 's')} with ${count(worst.cpus, 'CPU')}, ${(worst.to_ms! / worst.from_ms!).toFixed(1)} times as long.`;
   }
   const longest = (record.predictions ?? [])
     .filter((p) => positive(p.total_ms) && !p.immune)
     .sort((a, b) => b.total_ms! - a.total_ms!)[0];
   if (!longest) return `Spinning on ${record.processor?.name ?? 'this processor'}`;
-  return `On ${record.processor?.name ?? 'this processor'} ${longest.algorithm} spins longest: ${quantity(longest.total_ms! / 1e3, 's', 3)} before it parks with ${count(longest.cpus, 'CPU')}${positive(longest.blind_gap_ms) ? `, ${quantity(longest.blind_gap_ms / 1e3, 's', 3)} of them without a look` : ''}.`;
+  return `On ${record.processor?.name ?? 'this processor'} ${longest.algorithm} spins longest: ${quantity(longest.total_ms! / 1e3, 's')} before it parks with ${count(longest.cpus, 'CPU')}${positive(longest.blind_gap_ms) ? `, ${quantity(longest.blind_gap_ms / 1e3, 's')} of them without a look` : ''}.`;
 }
 
 export interface ReplayPoint {

@@ -1,7 +1,16 @@
 //! A search for the best placement as a record.
 
+mod answer;
+mod conclusion;
+
 use serde::{Deserialize, Serialize};
 
+pub use self::answer::{
+    ConfirmationRecord, LeastRecord, OtherCpusRecord, PairsVerdict, SearchAnswer, SearchVerdict,
+    TruthRecord,
+};
+use super::metric::EffectRecord;
+use super::named::named;
 use super::{
     Entry, Estimate, Finding, HostRecord, MetricRecord, RunRecord, Stopped, StoredRecord,
     WorkloadRecord,
@@ -10,10 +19,23 @@ use super::{
 /// Schema of [`SearchRecord`].
 pub const SEARCH_SCHEMA: &str = "pinwise.search/1";
 
+named! {
+    /// What predictions were worth.
+    ModelJudgement {
+        /// Features explain what placements cost.
+        Fits = "fits",
+        /// They leave part of it.
+        Misfits = "misfits",
+        /// They leave most of it.
+        Useless = "useless",
+    }
+}
+
 /// A search: candidates, every run, what the model makes of them, the answer.
 /// It is stored as it grows; of one that was cut off `stopped` is `null`, and
 /// `pinwise search --resume` goes on with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct SearchRecord {
     /// [`SEARCH_SCHEMA`].
     pub schema: String,
@@ -21,6 +43,13 @@ pub struct SearchRecord {
     pub id: String,
     /// Version of pinwise that wrote it.
     pub pinwise_version: String,
+    /// The arguments that made it, without where it is stored; empty where no
+    /// command line did.
+    #[serde(default)]
+    pub argv: Vec<String>,
+    /// The command that makes it again with the same seed; `null` likewise.
+    #[serde(default)]
+    pub again: Option<String>,
     /// When it began, RFC 3339 in UTC.
     pub started: String,
     /// Where it ran.
@@ -234,6 +263,9 @@ pub struct PredictedArm {
     pub high: f64,
     /// Expected over that of `os-default`.
     pub ratio: f64,
+    /// The same as a change of the metric, in words.
+    #[serde(default)]
+    pub change: String,
     /// Runs of the arm that count.
     pub runs: usize,
     /// What its own runs alone say; `null` without any.
@@ -304,8 +336,8 @@ pub struct SearchModelRecord {
     /// Median error of predictions made before an arm's first run, as a share;
     /// `null` with fewer than three.
     pub foretold_error: Option<f64>,
-    /// `fits`, `misfits` or `useless`: what predictions were worth.
-    pub judgement: String,
+    /// What predictions were worth.
+    pub judgement: ModelJudgement,
 }
 
 /// A feature of placements and what it costs this program.
@@ -319,123 +351,14 @@ pub struct FeatureRecord {
     pub effect: f64,
     /// Its standard deviation.
     pub sd: f64,
-}
-
-/// The best arm against `os-default`, in pairs run after the choice.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ConfirmationRecord {
-    /// The arm.
-    pub arm: String,
-    /// Pairs.
-    pub pairs: usize,
-    /// Runs, two a pair.
-    pub runs: usize,
-    /// Typical cost over that of `os-default`.
-    pub ratio: f64,
-    /// Lower end of the interval; `null` where the pairs allow none.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// Confidence of the interval, whenever one looks.
-    pub confidence: f64,
-    /// `faster`, `slower`, `same`, `not_slower` or `not_faster` (by more than the
-    /// indifference zone) or `undecided`.
-    pub verdict: String,
-    /// In words, with the interval.
-    pub sentence: String,
-}
-
-/// The best shape on other CPUs: do all CPUs of a shape do as well?
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct OtherCpusRecord {
-    /// The arm on other CPUs.
-    pub arm: String,
-    /// The arm whose shape it has.
-    pub against: String,
-    /// Pairs.
-    pub pairs: usize,
-    /// Typical cost over that of `against`.
-    pub ratio: f64,
-    /// Lower end of the interval; `null` where the pairs allow none.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// Confidence of the interval, whenever one looks.
-    pub confidence: f64,
-    /// As of the confirmation, against the arm whose shape it has.
-    pub verdict: String,
-    /// In words.
-    pub sentence: String,
-}
-
-/// The least resource that is nearly as good as the best.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LeastRecord {
-    /// The arm.
-    pub arm: String,
-    /// Expected performance over that of the best arm: 0.98 is 98 % of it.
-    pub of_best: f64,
-    /// Lower end of the 90 % interval.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-    /// Was it run, or only predicted?
-    pub measured: bool,
-    /// Fresh pairs of it, or of a smaller one that they did not confirm, and
-    /// the best arm.
+    /// The effect over the range that candidates span, from the one that has
+    /// least of it to the one that has most, with its 90 % interval, as a change
+    /// of the metric; `null` where they are alike.
     #[serde(default)]
-    pub pairs: usize,
-    /// Do those pairs say that it is within the limit? With an error of 5 %;
-    /// the interval is then theirs.
+    pub change: Option<EffectRecord>,
+    /// Is it more than twice its standard deviation from none?
     #[serde(default)]
-    pub confirmed: bool,
-    /// In words: "4 cores of one LLC: 98 % of the best".
-    pub sentence: String,
-}
-
-/// Kinds of answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SearchAnswer {
-    /// One placement is best, and better than doing nothing.
-    Best,
-    /// Nothing beats doing nothing by more than the indifference zone, though
-    /// placements differ.
-    LeaveAlone,
-    /// No placement differs from doing nothing by more than that.
-    DoesNotMatter,
-    /// None of these.
-    Undecided,
-}
-
-/// What a search comes to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SearchVerdict {
-    /// Which.
-    pub kind: SearchAnswer,
-    /// In words.
-    pub sentence: String,
-    /// What to do, or what is missing.
-    pub advice: String,
-    /// What it is conditional on.
-    pub condition: String,
-}
-
-/// The truth of a simulated machine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TruthRecord {
-    /// The arm that is truly best.
-    pub best: String,
-    /// Its cost.
-    pub cost: f64,
-    /// `os-default`'s cost over it.
-    pub default_ratio: f64,
-    /// Median error of the predictions of arms that were never run, as a
-    /// share; `null` where all were run.
-    pub prediction_error: Option<f64>,
-    /// Share of true costs, over that of the bound arm with most runs, inside
-    /// their 90 % intervals.
-    pub coverage: f64,
+    pub is_clear: bool,
 }
 
 impl SearchRecord {

@@ -1,0 +1,242 @@
+//! Commands to copy: what applies an answer, and what makes a record again.
+//!
+//! The only place that quotes arguments for a shell. A list of CPUs or nodes
+//! that is not made of digits, commas and dashes stands in no command.
+
+use serde::{Deserialize, Serialize};
+
+/// A command to copy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandRecord {
+    /// What it does, to follow "Run it": `with taskset`.
+    pub what: String,
+    /// The line for a shell.
+    pub line: String,
+}
+
+/// What is run where: all that commands are made of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Placed<'a> {
+    /// The program with its arguments, and what stands before them.
+    pub(super) command: &'a [String],
+    /// Added environment.
+    pub(super) environment: &'a [(String, String)],
+    /// File on standard input.
+    pub(super) input: Option<&'a str>,
+    /// The placement's name.
+    pub(super) placement: &'a str,
+    /// Has each thread a CPU of its own? No mask says so.
+    pub(super) is_bound: bool,
+    /// Its CPUs, as a list.
+    pub(super) cpus: &'a str,
+    /// Memory policy and its nodes.
+    pub(super) memory: Option<(&'a str, &'a [usize])>,
+}
+
+impl Placed<'_> {
+    /// Commands that run it there, the plainest first.
+    pub(super) fn commands(&self) -> Vec<CommandRecord> {
+        let program = self.program();
+        let own = self.own();
+        if own.as_ref().is_some_and(Vec::is_empty) {
+            return vec![CommandRecord {
+                what: "as it is".to_owned(),
+                line: program,
+            }];
+        }
+        let tool = own.filter(|_| !self.is_bound).map(|words| CommandRecord {
+            what: format!("with {}", words[0]),
+            line: format!("{} {program}", shell_line(&words)),
+        });
+        let words = ["pinwise", "run", "--place", self.placement, "--"];
+        let pinwise = CommandRecord {
+            what: "with pinwise".to_owned(),
+            line: format!("{} {program}", shell_line(&words)),
+        };
+        tool.into_iter().chain([pinwise]).collect()
+    }
+
+    /// The program with its environment and input.
+    fn program(&self) -> String {
+        let mut words: Vec<String> = Vec::new();
+        if !self.environment.is_empty() {
+            words.push("env".to_owned());
+            words.extend(
+                self.environment
+                    .iter()
+                    .map(|(name, value)| format!("{name}={value}")),
+            );
+        }
+        words.extend(self.command.iter().cloned());
+        let input = self
+            .input
+            .map_or_else(String::new, |input| format!(" < {}", quoted(input)));
+        format!("{}{input}", shell_line(&words))
+    }
+
+    /// The words of the system's own tool; `None` where it has none for this,
+    /// `[]` where nothing needs to be said.
+    fn own(&self) -> Option<Vec<String>> {
+        let is_default = self.placement == "os-default";
+        let words = |words: &[&str]| Some(words.iter().map(|&word| word.to_owned()).collect());
+        let Some((policy, nodes)) = self.memory else {
+            return match is_default {
+                true => Some(Vec::new()),
+                false => words(&["taskset", "-c", cpu_list(self.cpus)?]),
+            };
+        };
+        let nodes: Vec<String> = nodes.iter().map(ToString::to_string).collect();
+        let nodes = nodes.join(",");
+        let memory = match policy {
+            "local" => "--localalloc".to_owned(),
+            "bind" => format!("--membind={nodes}"),
+            "interleave" => format!("--interleave={nodes}"),
+            _ => return None,
+        };
+        words(&["numactl", "-C", cpu_list(self.cpus)?, &memory])
+    }
+}
+
+/// A list of CPUs that can stand in a command.
+fn cpu_list(text: &str) -> Option<&str> {
+    let is_list = |c: char| c.is_ascii_digit() || c == ',' || c == '-';
+    (!text.is_empty() && text.chars().all(is_list)).then_some(text)
+}
+
+/// Arguments as a shell takes them.
+#[must_use]
+pub fn shell_line<S: AsRef<str>>(words: &[S]) -> String {
+    let words: Vec<String> = words.iter().map(|word| quoted(word.as_ref())).collect();
+    words.join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    if !word.chars().any(is_unprintable) {
+        return format!("'{}'", word.replace('\'', "'\\''"));
+    }
+    // Of a word with a line feed in it a terminal could run the first line
+    // when it is pasted; bash and zsh read this form.
+    let mut text = "$'".to_owned();
+    for c in word.chars() {
+        match c {
+            '\'' | '\\' => text.extend(['\\', c]),
+            c if is_unprintable(c) => text.push_str(&format!("\\U{:08x}", u32::from(c))),
+            c => text.push(c),
+        }
+    }
+    text.push('\'');
+    text
+}
+
+/// Would it be shown as an escape?
+fn is_unprintable(c: char) -> bool {
+    !matches!(c, '\'' | '"' | '\\') && c.escape_debug().len() > 1
+}
+
+/// The command that makes a record again: its arguments, with the seed that
+/// was drawn where none was given. `study`: the subcommand.
+#[must_use]
+pub fn again(argv: &[String], study: &str, seed: u64) -> Option<String> {
+    let own = argv.iter().take_while(|word| *word != "--");
+    let has_seed = own.clone().any(|word| word.starts_with("--seed"));
+    let at = own.skip(1).position(|word| word == study)? + 1;
+    let mut words = argv.to_vec();
+    if !has_seed {
+        words.splice(at + 1..=at, ["--seed".to_owned(), seed.to_string()]);
+    }
+    Some(shell_line(&words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COMMAND: [&str; 2] = ["./prog", "a b"];
+
+    #[track_caller]
+    fn check(change: impl Fn(&mut Placed<'_>), lines: &[&str]) {
+        let command = COMMAND.map(str::to_owned);
+        let mut placed = Placed {
+            command: &command,
+            environment: &[],
+            input: None,
+            placement: "one-llc",
+            is_bound: false,
+            cpus: "0-3",
+            memory: None,
+        };
+        change(&mut placed);
+        let told = placed.commands();
+        let told: Vec<&str> = told.iter().map(|command| command.line.as_str()).collect();
+        assert_eq!(told, lines);
+    }
+
+    #[test]
+    fn an_arm_is_run_with_taskset_and_with_pinwise() {
+        let pinwise = "pinwise run --place one-llc -- ./prog 'a b'";
+        check(|_| (), &["taskset -c 0-3 ./prog 'a b'", pinwise]);
+        // No mask says where each thread runs.
+        check(|placed| placed.is_bound = true, &[pinwise]);
+        check(|placed| placed.placement = "os-default", &["./prog 'a b'"]);
+    }
+
+    #[test]
+    fn memory_environment_and_input_go_along() {
+        let environment = [("A".to_owned(), "x y".to_owned())];
+        // The closure cannot hold a reference to what it is given.
+        let command = COMMAND.map(str::to_owned);
+        let placed = Placed {
+            command: &command,
+            environment: &environment,
+            input: Some("in put"),
+            placement: "one-llc/mem=bind",
+            is_bound: false,
+            cpus: "0-3",
+            memory: Some(("bind", &[0, 1])),
+        };
+        let told: Vec<String> = placed.commands().into_iter().map(|c| c.line).collect();
+        assert_eq!(
+            told,
+            [
+                "numactl -C 0-3 --membind=0,1 env 'A=x y' ./prog 'a b' < 'in put'",
+                "pinwise run --place one-llc/mem=bind -- env 'A=x y' ./prog 'a b' < 'in put'",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_no_list_of_cpus_stands_in_no_command() {
+        let only = ["pinwise run --place one-llc -- ./prog 'a b'"];
+        check(|placed| placed.cpus = "0;touch x", &only);
+        check(|placed| placed.cpus = "", &only);
+        check(|placed| placed.memory = Some(("preferred", &[0])), &only);
+    }
+
+    #[test]
+    fn words_stay_words() {
+        let line = ["a b", "it's", "", "x\ny", "\u{202e}\\'", "plain", "ä"];
+        assert_eq!(
+            shell_line(&line),
+            r"'a b' 'it'\''s' '' $'x\U0000000ay' $'\U0000202e\\\'' plain 'ä'"
+        );
+    }
+
+    #[test]
+    fn an_experiment_is_made_again_with_its_seed() {
+        let again = |line: &str| {
+            let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            again(&argv, "compare", 7)
+        };
+        assert_eq!(
+            again("pinwise --machine sim:a compare --shell x -- p --seed").unwrap(),
+            "pinwise --machine sim:a compare --seed 7 --shell x -- p --seed"
+        );
+        let seeded = "pinwise compare --seed=3 -- p";
+        assert_eq!(again(seeded).unwrap(), seeded);
+        assert_eq!(again("pinwise fleet node -- compare"), None);
+    }
+}

@@ -1,0 +1,89 @@
+//! Closed sets of words as enumerations.
+//!
+//! In JSON they stay the words that they were. A word of a newer version is
+//! kept and shown as it is; nothing is guessed of what it means.
+
+/// An enumeration of words, with `Other` for words of newer versions.
+macro_rules! named {
+    (
+        $(#[$meta:meta])*
+        $name:ident { $($(#[$of_variant:meta])* $variant:ident = $word:literal,)+ }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $($(#[$of_variant])* $variant,)+
+            /// A word of a newer version.
+            Other(String),
+        }
+
+        impl $name {
+            /// The word, as in JSON.
+            #[must_use]
+            pub const fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$variant => $word,)+
+                    Self::Other(word) => word.as_str(),
+                }
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(word: String) -> Self {
+                match word.as_str() {
+                    $($word => Self::$variant,)+
+                    _ => Self::Other(word),
+                }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                out.pad(self.as_str())
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                <String as serde::Deserialize>::deserialize(deserializer).map(Self::from)
+            }
+        }
+    };
+}
+
+pub(in crate::record) use named;
+
+#[cfg(test)]
+#[expect(unreachable_pub, reason = "the macro makes public types")]
+mod tests {
+    named! {
+        /// Ways up.
+        Way {
+            /// By stairs.
+            Stairs = "stairs",
+            /// By lift.
+            Lift = "lift",
+        }
+    }
+
+    #[track_caller]
+    fn check(json: &str, way: Way) {
+        assert_eq!(serde_json::from_str::<Way>(json).unwrap(), way);
+        assert_eq!(serde_json::to_string(&way).unwrap(), json);
+        assert_eq!(format!("\"{way}\""), json);
+    }
+
+    #[test]
+    fn words_stay_what_they_are() {
+        check("\"stairs\"", Way::Stairs);
+        check("\"lift\"", Way::Lift);
+        check("\"rope\"", Way::Other("rope".to_owned()));
+        assert!(serde_json::from_str::<Way>("3").is_err());
+    }
+}
