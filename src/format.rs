@@ -7,6 +7,9 @@ use std::time::Duration;
 /// What stands for a number that is none.
 const NONE: &str = "–";
 
+/// From here on a number has too many digits to be read.
+const TOO_LONG: f64 = 1e15;
+
 /// A value with three digits that count: `1.23`, `12.3`, `123`, `1234`,
 /// `1.23e-5`.
 #[must_use]
@@ -14,6 +17,8 @@ pub fn three_digits(value: f64) -> String {
     let size = value.abs();
     if !value.is_finite() {
         NONE.to_owned()
+    } else if size >= TOO_LONG {
+        format!("{value:.2e}")
     } else if size >= 99.95 {
         format!("{value:.0}")
     } else if size >= 9.995 {
@@ -201,6 +206,8 @@ fn hundredths(share: f64) -> String {
     let value = share * 100.0;
     if value == 0.0 {
         "0".to_owned()
+    } else if value.abs() >= TOO_LONG {
+        format!("{value:.2e}")
     } else if value.abs() >= 99.95 {
         format!("{value:.0}")
     } else if value.abs() < 0.095 {

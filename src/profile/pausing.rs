@@ -108,7 +108,7 @@ mod tests {
         let found = Pausing::of(&waits(2.0, 1.0), Some(40.0), Some(40.0)).unwrap();
         assert_eq!(
             found.sentence(),
-            "0.50× as much time in PAUSE: 0.50× as many PAUSEs, each 1.00× as long"
+            "0.500× as much time in PAUSE: 0.500× as many PAUSEs, each 1.00× as long"
         );
         assert!((found.by_more_s + 1.0).abs() < 1e-9);
     }

@@ -17,9 +17,11 @@ export function digits(value: number, places = 3): string {
       .toExponential(places - 1)
       .split('e')[1],
   );
-  if (magnitude < -2) return value.toExponential(places - 1);
+  if (magnitude < -2 || magnitude >= 15) return exponential(value, places);
   return value.toFixed(Math.max(0, places - 1 - magnitude));
 }
+
+const exponential = (value: number, places: number): string => value.toExponential(places - 1).replace('e+', 'e');
 
 const TIMES: readonly [number, string][] = [
   [1, 's'],
@@ -102,6 +104,7 @@ function hundredths(share: number): string {
   const value = share * 100;
   const size = Math.abs(value);
   if (size === 0) return '0';
+  if (size >= 1e15) return exponential(value, 3);
   return value.toFixed(size >= 99.95 ? 0 : size < 0.095 ? 2 : 1);
 }
 
