@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use pinwise::code::{Arch, Code};
 use pinwise::machine::linux::{SampleRecord, SampleRecords};
 use pinwise::profile::{
-    Bounds, Event, Frame, Module, Profile, Samples, Stack, Symbol, Thread, hint_before,
+    Bounds, Event, Frame, Module, Profile, Samples, Stack, Stacks, Symbol, Thread, hint_before,
     waits_in_hint,
 };
 
@@ -51,6 +51,7 @@ impl Made {
         let samples = Samples {
             event: Event::CpuClock,
             hz: 1_000,
+            stacks_by: Stacks::Dwarf,
             wall_s: 1.0,
             threads: Vec::new(),
             modules: Vec::new(),
@@ -107,6 +108,7 @@ impl Made {
             samples.stacks.push(Stack {
                 thread,
                 frames: (from..samples.frames.len()).collect(),
+                is_broken: pid % 2 == 0,
                 count: 1,
                 weight_ns: 1_000_000,
             });

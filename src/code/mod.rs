@@ -8,6 +8,7 @@ mod decode;
 pub mod elf;
 mod name;
 mod operation;
+pub mod unwind;
 mod x86;
 
 pub use decode::{Flow, Instruction, decode_one, disassemble};

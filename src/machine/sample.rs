@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::{Run, Subject};
-use crate::profile::{Event, Samples};
+use crate::profile::{Event, Samples, Stacks};
 
 /// Samples to be made.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +15,8 @@ pub struct SampleOrder<'a> {
     pub event: Option<Event>,
     /// Samples per second of a thread's CPU time.
     pub hz: u32,
+    /// How callers are found.
+    pub stacks: Stacks,
     /// For how long at most; a process is then left as it was, a command is
     /// killed as by its time-out. `None`: to the end. What a command leaves
     /// running runs on.

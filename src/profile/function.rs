@@ -20,6 +20,8 @@ pub enum Kind {
     Pause,
     /// Stacks that are not told one by one.
     LeftOut,
+    /// In place of the callers of a stack that ends early.
+    Broken,
 }
 
 impl Kind {
@@ -31,15 +33,21 @@ impl Kind {
             Self::Kernel => "kernel",
             Self::Pause => "pause",
             Self::LeftOut => "left_out",
+            Self::Broken => "broken",
         }
     }
 
     /// From [`Kind::name`].
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::User, Self::Kernel, Self::Pause, Self::LeftOut]
-            .into_iter()
-            .find(|kind| kind.name() == name)
+        let kinds = [
+            Self::User,
+            Self::Kernel,
+            Self::Pause,
+            Self::LeftOut,
+            Self::Broken,
+        ];
+        kinds.into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -65,6 +73,12 @@ impl Function {
     #[must_use]
     pub fn left_out() -> Self {
         Self::marker("[left out]", Kind::LeftOut)
+    }
+
+    /// The callers that are missing of stacks that end early.
+    #[must_use]
+    pub fn broken() -> Self {
+        Self::marker("[broken]", Kind::Broken)
     }
 
     fn marker(name: &str, kind: Kind) -> Self {

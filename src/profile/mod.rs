@@ -26,7 +26,7 @@ pub use difference::{Change, Difference, FunctionChange, NodeChange, Side};
 pub use function::{Function, Kind, REGION};
 pub use instructions::{Line, Spot};
 pub use pausing::Pausing;
-pub use summary::{Bounds, FunctionTime, Profile, ThreadTime};
+pub use summary::{Bounds, FunctionTime, Profile, StackFigures, ThreadTime};
 pub use tree::{Node, Tree};
 pub use waits::{hint_before, waits_in_hint};
 
@@ -52,6 +52,33 @@ impl Event {
             Self::Cycles => "cycles",
             Self::CpuClock => "cpu-clock",
             Self::Proc => "proc",
+        }
+    }
+}
+
+/// How callers are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stacks {
+    /// By frame pointers where the program keeps them, else by its unwind
+    /// tables.
+    Auto,
+    /// By frame pointers, which the kernel follows.
+    FramePointers,
+    /// By unwind tables (`.eh_frame`), from a copy of each stack.
+    Dwarf,
+    /// Not at all.
+    None,
+}
+
+impl Stacks {
+    /// As records have it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::FramePointers => "fp",
+            Self::Dwarf => "dwarf",
+            Self::None => "none",
         }
     }
 }
@@ -113,6 +140,9 @@ pub struct Stack {
     /// Indices into [`Samples::frames`], innermost first; never empty. All but
     /// the first (of user and of kernel mode) are return addresses.
     pub frames: Vec<usize>,
+    /// Did it end before its outermost function? By frame pointers only those
+    /// of a single frame are known to have.
+    pub is_broken: bool,
     /// Samples.
     pub count: u64,
     /// CPU time that they stand for, ns.
@@ -146,6 +176,8 @@ pub struct Samples {
     pub event: Event,
     /// How often a thread was sampled, per second of its CPU time.
     pub hz: u32,
+    /// How callers were found; never [`Stacks::Auto`].
+    pub stacks_by: Stacks,
     /// How long was sampled, s.
     pub wall_s: f64,
     /// Who.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::instructions::Instructions;
-use super::{Amount, Event, Function, Kind, Samples, Spot, Stack, Thread, Tree};
+use super::{Amount, Event, Function, Kind, Samples, Spot, Stack, Stacks, Thread, Tree};
 
 /// How much of a profile is kept.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +43,8 @@ pub struct Profile {
     pub accesses: Option<Amount>,
     /// Time in code that could not be read: of the kernel, and of others.
     pub unread: Amount,
+    /// How complete its stacks are; `None` where there are none.
+    pub stacks: Option<StackFigures>,
     /// The longest own time first.
     pub functions: Vec<FunctionTime>,
     /// Those left out: how many, and their own time.
@@ -59,6 +61,18 @@ pub struct Profile {
     pub tree: Tree,
     /// Time in stacks of the tree that are not told one by one.
     pub tree_left_out: Amount,
+}
+
+/// How complete stacks are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StackFigures {
+    /// How callers were found.
+    pub by: Stacks,
+    /// Samples whose stack ends before its outermost function; by frame pointers
+    /// at least so many.
+    pub broken: Amount,
+    /// Frames of the program in a stack, on average.
+    pub mean_frames: f64,
 }
 
 /// Time of a function.
@@ -132,6 +146,9 @@ struct Count {
     has_code: bool,
     kernel: Amount,
     has_kernel: bool,
+    stacks_by: Option<Stacks>,
+    broken: Amount,
+    user_frames: u64,
     functions: BTreeMap<Function, FunctionTime>,
     threads: BTreeMap<(String, Option<i32>), ThreadTime>,
     instructions: Instructions,
@@ -143,6 +160,7 @@ impl Count {
         self.has_kernel |= samples.has_kernel;
         self.has_code |= samples.event != Event::Proc;
         let mut at_access: BTreeMap<usize, Option<bool>> = BTreeMap::new();
+        self.stacks_by = Some(samples.stacks_by);
         let functions: Vec<Function> = samples
             .frames
             .iter()
@@ -156,7 +174,7 @@ impl Count {
                 *sampled += amount;
                 *waiting += if waits { amount } else { Amount::default() };
             }
-            self.add_stack(&functions, &stack.frames, amount, waits);
+            self.add_stack(&functions, stack, waits);
             if let Some(&leaf) = stack.frames.first() {
                 self.instructions.add(samples, run, leaf, amount);
                 let at = at_access.entry(leaf);
@@ -178,9 +196,17 @@ impl Count {
         }
     }
 
-    fn add_stack(&mut self, functions: &[Function], stack: &[usize], amount: Amount, waits: bool) {
+    fn add_stack(&mut self, functions: &[Function], stack: &Stack, waits: bool) {
+        let amount = stack.amount();
         self.total += amount;
-        let called: Vec<&Function> = stack.iter().filter_map(|&at| functions.get(at)).collect();
+        let called = stack.frames.iter().filter_map(|&at| functions.get(at));
+        let called: Vec<&Function> = called.collect();
+        let of_user = called.iter().filter(|f| f.kind == Kind::User).count() as u64;
+        let frames = of_user.saturating_mul(amount.samples);
+        self.user_frames = self.user_frames.saturating_add(frames);
+        if stack.is_broken {
+            self.broken += amount;
+        }
         if let Some(leaf) = called.first() {
             let time = self.time_of(leaf);
             time.own += amount;
@@ -197,8 +223,9 @@ impl Count {
             self.time_of(function).total += amount;
         }
         let path = called.into_iter().rev().cloned();
-        self.tree
-            .add(path.chain(waits.then(Function::pause)), amount);
+        let missing = stack.is_broken.then(Function::broken).into_iter();
+        let path = missing.chain(path).chain(waits.then(Function::pause));
+        self.tree.add(path, amount);
     }
 
     fn time_of(&mut self, function: &Function) -> &mut FunctionTime {
@@ -254,6 +281,14 @@ impl Count {
             waits: self.waits,
             accesses: self.has_code.then_some(self.accesses),
             unread: self.unread,
+            stacks: self
+                .stacks_by
+                .filter(|by| *by != Stacks::None)
+                .map(|by| StackFigures {
+                    by,
+                    broken: self.broken,
+                    mean_frames: self.user_frames as f64 / self.total.samples.max(1) as f64,
+                }),
             functions,
             functions_left_out,
             threads,

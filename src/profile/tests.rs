@@ -35,6 +35,7 @@ impl Scene {
             samples: Samples {
                 event: Event::CpuClock,
                 hz: 1000,
+                stacks_by: super::Stacks::Dwarf,
                 wall_s: 1.0,
                 threads: vec![Thread {
                     pid: 7,
@@ -85,6 +86,7 @@ impl Scene {
         self.samples.stacks.push(Stack {
             thread: 0,
             frames: (first..first + many).collect(),
+            is_broken: false,
             count,
             weight_ns: 1_000_000 * count,
         });

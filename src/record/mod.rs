@@ -35,6 +35,7 @@ mod rules;
 mod search;
 mod service;
 mod spin;
+mod stacks;
 mod tags;
 mod timeline;
 mod top;
@@ -112,6 +113,7 @@ pub use spin::{
     SpinPauseRecord, SpinPlace, SpinPredictRecord, SpinReplayRecord, SpinScan, SpinShares,
     SpinThread, TooLongRecord, TunableRecord,
 };
+pub use stacks::StacksRecord;
 pub use tags::{check_tag, id_of, with_id, with_tags};
 pub use top::{Busiest, MoveRates, TOP_SCHEMA, TopCpu, TopRecord, TopSharing, TopThread, UsedCpu};
 pub use topology::{

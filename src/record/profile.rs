@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::attribution::ProfileMachine;
 use super::comparison::HostRecord;
 use super::profile_parts::function;
+use super::stacks::StacksRecord;
 use super::trace::TraceSource;
 use super::{Entry, StoredRecord};
 use crate::profile::{Amount, FunctionTime, Profile};
@@ -132,6 +133,10 @@ pub struct ProfileFigures {
     /// is not known.
     #[serde(default)]
     pub unread: Option<AmountRecord>,
+    /// How complete the stacks are; `null` where there are none, and in records
+    /// that were made before there was this field.
+    #[serde(default)]
+    pub stacks: Option<StacksRecord>,
     /// The longest own time first.
     pub functions: Vec<FunctionRecord>,
     /// Functions that are not in the list.
@@ -261,7 +266,8 @@ pub struct CalledRecord {
     pub name: String,
     /// Path of its module.
     pub module: Option<String>,
-    /// `user`, `kernel`, `pause` (the wait in a spin hint), `left_out`.
+    /// `user`, `kernel`, `pause` (the wait in a spin hint), `left_out`, `broken`
+    /// (callers that are missing).
     pub kind: String,
 }
 
@@ -296,6 +302,7 @@ impl ProfileFigures {
             waits: amount(profile.waits),
             accesses: profile.accesses.map(amount),
             unread: profile.accesses.map(|_| amount(profile.unread)),
+            stacks: profile.stacks.map(|it| StacksRecord::new(it, units)),
             functions: functions.map(|f| FunctionRecord::new(f, units)).collect(),
             functions_left_out: left_out(profile.functions_left_out),
             threads: threads.map(|t| ProfileThread::new(t, units)).collect(),

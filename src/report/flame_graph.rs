@@ -34,7 +34,7 @@ const STEPS: [f64; 3] = [0.005, 0.02, 0.1];
 const STYLE: &str = ".page{fill:#fff}.on{fill:#1d2433}.faint{fill:#667085}\
 .strong{fill:#1d2433;font-weight:600}.mono{fill:#10151f;font-family:ui-monospace,'DejaVu Sans Mono',monospace}\
 .frame rect{stroke:#fff;stroke-width:0.5}.frame:hover rect{stroke:#10151f;stroke-width:1}\
-.user{fill:#9ccbea}.kernel{fill:#d9a7c7}.pause{fill:#f0a30a}.left_out{fill:#dcdfe4}.all{fill:#e8eaee}\
+.user{fill:#9ccbea}.kernel{fill:#d9a7c7}.pause{fill:#f0a30a}.left_out{fill:#dcdfe4}.broken{fill:#f3d9d9}.all{fill:#e8eaee}\
 .up1{fill:#fbe0c8}.up2{fill:#f6b27b}.up3{fill:#ee8336}\
 .down1{fill:#d5e6f4}.down2{fill:#95c1e4}.down3{fill:#5799cf}.flat{fill:#eceef1}";
 
@@ -79,11 +79,15 @@ pub fn flame_graph(record: &ProfileRecord) -> String {
         record.hz
     );
     page.line(12.0, "faint", &made);
+    if let Some(stacks) = super::profile::stacks(record) {
+        page.line(12.0, "faint", &stacks);
+    }
     page.legend(&[
         ("user", "program and libraries"),
         ("kernel", "kernel"),
         ("pause", "waiting in a spin hint (PAUSE)"),
         ("left_out", "stacks not told one by one"),
+        ("broken", "callers missing: broken stacks"),
     ]);
     page.graph(&calls, "all CPU time");
     page.finish(&record.title())
@@ -128,6 +132,7 @@ fn full_name(function: &Function) -> String {
     match (function.kind, function.module.as_str()) {
         (Kind::Pause, _) => "waiting in a spin hint".to_owned(),
         (Kind::LeftOut, _) => "stacks not told one by one".to_owned(),
+        (Kind::Broken, _) => "broken stacks: callers missing".to_owned(),
         (_, "") => function.name.clone(),
         (_, module) => format!("{} ({module})", function.name),
     }

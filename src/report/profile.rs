@@ -45,6 +45,9 @@ pub fn profile(record: &ProfileRecord, shown: &ProfileShown, palette: Palette) -
     let mut out = format!("{}\n", palette.strong(&paragraph("", "  ", &title(record))));
     out += &format!("{}\n\n", paragraph("", "  ", &made_by(record)));
     out += &format!("{}\n", paragraph("", "  ", &record.sentence));
+    if let Some(line) = stacks(record) {
+        out += &format!("{}\n", paragraph("", "  ", &line));
+    }
     out += &functions(record, shown.functions);
     out += &instructions(record, shown.instructions, palette);
     out += &threads(record, shown.threads);
@@ -115,6 +118,30 @@ fn made_by(record: &ProfileRecord) -> String {
         record.event,
         record.hz
     )
+}
+
+/// How many stacks are broken, in one line.
+pub(super) fn stacks(record: &ProfileRecord) -> Option<String> {
+    let stacks = record.figures.stacks.as_ref()?;
+    let total = &record.figures.total;
+    if total.samples == 0 {
+        return None;
+    }
+    let by = match stacks.by.as_str() {
+        "fp" => "frame pointers",
+        "dwarf" => "unwind tables",
+        other => other,
+    };
+    let least = if stacks.by == "fp" { "at least " } else { "" };
+    let hint = match stacks.by.as_str() {
+        "fp" if stacks.broken.samples > 0 => "; --stacks dwarf finds more callers",
+        _ => "",
+    };
+    Some(format!(
+        "Stacks by {by}: {:.1} frames on average, {least}{} broken{hint}.",
+        stacks.mean_frames,
+        percent(&stacks.broken, total)
+    ))
 }
 
 /// A part of all CPU time, per cent.

@@ -527,3 +527,104 @@ fn a_neighbour_makes_a_memory_bound_kernel_wait() {
     assert!(whole > 0.0 && slower > 0.5 * whole, "{wall}");
     assert!(parts(wall, "spin-wait").abs() < 0.02 * whole, "{wall}");
 }
+
+/// Nine functions, each called by the one before, at the bottom of `main` and
+/// of what `qsort` calls.
+const DEEP: &str = r#"
+#include <stdlib.h>
+#include <string.h>
+#define LINK(name, next) __attribute__((noinline)) unsigned long name(unsigned long x) { \
+  unsigned long y = next(x + 1); __asm__ volatile("" : "+r"(y)); return y + x; }
+__attribute__((noinline)) unsigned long leaf(unsigned long x) {
+  for (int i = 0; i < 20000; i++) x = x * 6364136223846793005UL + 1442695040888963407UL;
+  return x;
+}
+LINK(f8, leaf) LINK(f7, f8) LINK(f6, f7) LINK(f5, f6)
+LINK(f4, f5) LINK(f3, f4) LINK(f2, f3) LINK(f1, f2)
+static volatile unsigned long sink;
+__attribute__((noinline)) int compare(const void *a, const void *b) {
+  sink += f1(*(const unsigned *)a);
+  return *(const int *)a - *(const int *)b;
+}
+int main(int argc, char **argv) {
+  int numbers[64];
+  for (int round = 0; round < 40; round++) {
+    if (argc > 1) {
+      for (int i = 0; i < 64; i++) numbers[i] = (i * 37) % 64;
+      qsort(numbers, 64, sizeof *numbers, compare);
+    } else {
+      for (int i = 0; i < 300; i++) sink += f1(i);
+    }
+  }
+  return sink == 1;
+}
+"#;
+
+#[test]
+fn stacks_without_frame_pointers_are_whole() {
+    let name = "stacks_without_frame_pointers_are_whole";
+    let Some(stage) = Stage::new(name) else {
+        return;
+    };
+    std::fs::write(stage.path("deep.c"), DEEP).unwrap();
+    stage.shell("cc -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -o deep deep.c");
+    let chain = "f1;f2;f3;f4;f5;f6;f7;f8;leaf";
+    let profiled = |how: &str, arguments: &[&str]| {
+        let command = [
+            "profile", "--store", "none", "--stacks", how, "--folded", "d.txt", "--",
+        ];
+        let record = stage.json(&[&command[..], &["./deep"], arguments].concat());
+        let folded = std::fs::read_to_string(stage.path("d.txt")).unwrap();
+        let whole = |line: &&str| {
+            let stack = line.rsplit_once(' ').unwrap().0;
+            stack.contains("main;") && stack.contains(chain) && !stack.contains("[broken]")
+        };
+        let samples = |line: &str| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap();
+        let seen: f64 = folded.lines().filter(whole).map(samples).sum();
+        (seen / number(&record["total"]["samples"]), record, folded)
+    };
+    for (arguments, caller) in [(&[][..], "main;f1"), (&["sort"], "compare;f1")] {
+        // The program was not built with frame pointers: found out by itself.
+        let (share, record, folded) = profiled("auto", arguments);
+        assert!(share > 0.9, "{share} {folded}");
+        assert!(folded.contains(caller), "{folded}");
+        let stacks = &record["stacks"];
+        assert_eq!(stacks["by"], "dwarf", "{stacks}");
+        assert!(number(&stacks["mean_frames"]) > 8.0, "{stacks}");
+        let broken = number(&stacks["broken"]["samples"]);
+        assert!(
+            broken < 0.1 * number(&record["total"]["samples"]),
+            "{stacks}"
+        );
+    }
+    // Frame pointers lead nowhere here, and that is marked.
+    let (share, record, folded) = profiled("fp", &[]);
+    assert!(share < 0.1 && folded.contains("[broken];leaf"), "{folded}");
+    assert!(number(&record["stacks"]["mean_frames"]) < 3.0, "{record}");
+    let drawing = stage.path("b.svg");
+    let files = ["--flame-graph", "b.svg", "--stacks", "fp"];
+    let text = stage.text(
+        &[
+            &["profile", "--store", "none"],
+            &files[..],
+            &["--", "./deep"],
+        ]
+        .concat(),
+    );
+    assert!(
+        text.contains("Stacks by frame pointers") && text.contains("broken"),
+        "{text}"
+    );
+    let drawing = std::fs::read_to_string(drawing).unwrap();
+    assert!(drawing.contains("class=\"broken\""), "{drawing}");
+    let (_, record, folded) = profiled("none", &[]);
+    assert!(
+        record["stacks"].is_null() && folded.contains("leaf"),
+        "{folded}"
+    );
+    // With frame pointers they are taken, which costs less.
+    stage.shell("cc -O2 -fno-omit-frame-pointer -fno-optimize-sibling-calls -o deep deep.c");
+    let (share, record, folded) = profiled("auto", &[]);
+    assert_eq!(record["stacks"]["by"], "fp", "{record}");
+    assert!(share > 0.9, "{share} {folded}");
+}

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::sampling::SamplingArgs;
 use crate::cli::values::{parse_count, parse_duration, parse_whole};
+use crate::profile::Stacks;
 
 /// `pinwise profile`
 #[derive(Debug, Args)]
@@ -21,8 +22,8 @@ use crate::cli::values::{parse_count, parse_duration, parse_whole};
 
 Times are CPU time, in seconds and per unit of work: a run of a command, a second
 of a process, or what --units and --metric say. Time that is seen at the
-instruction after a PAUSE was spent in the PAUSE and is told as such. Callers are
-known as far as frame pointers lead (gcc -fno-omit-frame-pointer)."
+instruction after a PAUSE was spent in the PAUSE and is told as such. Stacks that
+end before their outermost function stand below [broken]."
 )]
 pub struct ProfileArgs {
     /// Other uses.
@@ -37,6 +38,9 @@ pub struct ProfileArgs {
     /// How samples are made.
     #[command(flatten)]
     pub sampling: SamplingArgs,
+    /// How callers are found
+    #[arg(long, value_enum, value_name = "HOW", default_value = "auto")]
+    pub stacks: StacksChoice,
     /// Run the command so often; the samples of all runs count together
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_count, conflicts_with = "pid")]
     pub runs: usize,
@@ -57,6 +61,30 @@ pub struct ProfileArgs {
     /// The command with its arguments
     #[arg(last = true, value_name = "COMMAND")]
     pub argv: Vec<String>,
+}
+
+/// How callers are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StacksChoice {
+    /// By frame pointers where the program was built with them, else dwarf.
+    Auto,
+    /// By frame pointers: cheap.
+    Fp,
+    /// By unwind tables, from 16 KiB of each stack.
+    Dwarf,
+    /// Not at all.
+    None,
+}
+
+impl From<StacksChoice> for Stacks {
+    fn from(choice: StacksChoice) -> Self {
+        match choice {
+            StacksChoice::Auto => Self::Auto,
+            StacksChoice::Fp => Self::FramePointers,
+            StacksChoice::Dwarf => Self::Dwarf,
+            StacksChoice::None => Self::None,
+        }
+    }
 }
 
 /// How much of a profile is printed; the record has more.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use crate::machine::{Machine, MachineError, Probe, Run, SampleOrder, Sampled, Subject};
-use crate::profile::{Amount, Bounds, Event, Profile, Samples};
+use crate::profile::{Amount, Bounds, Event, Profile, Samples, Stacks};
 use crate::record::{
     PROFILE_SCHEMA, ProfileFigures, ProfileMachine, ProfilePause, ProfileRecord, ProfileRun,
     TraceSource, WorkRecord,
@@ -91,6 +91,8 @@ pub struct Plan<'a> {
     pub event: Option<Event>,
     /// Samples per second of a thread's CPU time.
     pub hz: u32,
+    /// How callers are found.
+    pub stacks: Stacks,
     /// For how long at most.
     pub limit: Option<Duration>,
     /// Runs of a command.
@@ -114,6 +116,7 @@ pub fn run(plan: &Plan<'_>, machine: &mut dyn Machine) -> anyhow::Result<Profile
         subject: plan.subject,
         event: plan.event,
         hz: plan.hz,
+        stacks: plan.stacks,
         limit: plan.limit,
     };
     let mut gathered = Gathered::default();

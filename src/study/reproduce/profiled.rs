@@ -179,6 +179,7 @@ fn profile(machine: &mut dyn Machine, program: &str, algorithm: &str) -> Result<
         },
         event: None,
         hz: HZ,
+        stacks: crate::profile::Stacks::FramePointers,
         limit: None,
         runs: 1,
         units: Units::Runs,

@@ -2,15 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::callers::{Place, Unwinder};
 use super::event::{Kind, period_ns};
 use super::files::is_file;
 use super::maps::{self, Mapping, Maps};
 use super::pages::Pages;
 use super::records::{Chain, Record, Registers};
-use crate::profile::{Event, Frame, Module, REGISTERS, Samples, Stack, Step, Thread};
+use crate::code::{Arch, unwind};
+use crate::profile::{Event, Frame, Module, REGISTERS, Samples, Stack, Stacks, Step, Thread};
 
-/// Different stacks; beyond, only the innermost frames are kept.
+/// Different stacks, and frames of all of them; beyond, only the innermost frames
+/// are kept.
 const MOST_STACKS: usize = 200_000;
+const MOST_FRAMES: usize = 10_000_000;
 /// Frames that are kept then.
 const FEWEST_FRAMES: usize = 2;
 /// Neighbouring samples that are kept.
@@ -22,6 +26,8 @@ const NEAR: u64 = 512;
 const CODE_FRAMES: usize = 2;
 /// The register that x86's SYSCALL leaves the address behind it in.
 const RCX: usize = 2;
+/// Numbers in DWARF of x86's registers, in the kernel's order.
+const X86_NUMBERS: [u16; 16] = [0, 3, 2, 1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 /// In place of a process for frames of the kernel.
 const KERNEL: i32 = -1;
 
@@ -58,7 +64,10 @@ pub(super) struct Collector {
     names: BTreeMap<i32, String>,
     frames: Vec<Frame>,
     frame_indices: BTreeMap<(i32, u32, u64), usize>,
-    stacks: BTreeMap<(usize, Vec<usize>), u64>,
+    /// By thread, frames, and whether they end early.
+    stacks: BTreeMap<(usize, Vec<usize>, bool), u64>,
+    kept_frames: usize,
+    unwinder: Unwinder,
     last: BTreeMap<usize, Last>,
     steps: Vec<Step>,
     lost: u64,
@@ -86,6 +95,8 @@ impl Collector {
             frames: Vec::new(),
             frame_indices: BTreeMap::new(),
             stacks: BTreeMap::new(),
+            kept_frames: 0,
+            unwinder: Unwinder::new(),
             last: BTreeMap::new(),
             steps: Vec::new(),
             lost: 0,
@@ -141,10 +152,10 @@ impl Collector {
                 tid,
                 chain,
                 registers,
-                top,
+                stack,
             } => {
-                let frames = self.called(*pid, chain, registers, *top);
-                self.sample(time_ns, *id, (*pid, *tid), frames, registers);
+                let called = self.called(*pid, chain, registers, stack);
+                self.sample(time_ns, *id, (*pid, *tid), called, registers);
             }
             Record::Mapped {
                 pid,
@@ -214,7 +225,7 @@ impl Collector {
         time_ns: u64,
         id: u64,
         (pid, tid): (i32, i32),
-        chain: Vec<(u64, bool)>,
+        (chain, is_broken): (Vec<(u64, bool)>, bool),
         registers: &Registers<'_>,
     ) {
         let family = self.families.get(&id).copied().unwrap_or(0);
@@ -227,11 +238,6 @@ impl Collector {
         let mut innermost = None;
         for (address, is_kernel) in chain {
             let frame = self.frame(pid, address, is_kernel);
-            // Without frame pointers the chain goes astray: what is mapped
-            // nowhere ends it.
-            if !is_kernel && seen_of_user > 0 && self.frames[frame].module.is_none() {
-                break;
-            }
             innermost.get_or_insert((frame, address, is_kernel));
             frames.push(frame);
             if !is_kernel && seen_of_user < CODE_FRAMES {
@@ -241,36 +247,73 @@ impl Collector {
         }
         let Some(innermost) = innermost else { return };
         self.step(time_ns, thread, innermost, registers);
-        if self.stacks.len() >= MOST_STACKS {
+        if self.stacks.len() >= MOST_STACKS || self.kept_frames >= MOST_FRAMES {
             frames.truncate(FEWEST_FRAMES);
         }
-        *self.stacks.entry((thread, frames)).or_default() += 1;
+        let many = frames.len();
+        let count = self.stacks.entry((thread, frames, is_broken)).or_default();
+        if *count == 0 {
+            self.kept_frames += many;
+        }
+        *count += 1;
     }
 
-    /// The frames of a chain. Frame pointers miss who called a function that has
-    /// no frame, as those have that only make a system call.
+    /// What is executed and who called, innermost first, and whether that ends
+    /// early.
     fn called(
-        &self,
+        &mut self,
         pid: i32,
         chain: &Chain<'_>,
         registers: &Registers<'_>,
-        top: Option<u64>,
-    ) -> Vec<(u64, bool)> {
+        stack: &[u8],
+    ) -> (Vec<(u64, bool)>, bool) {
         let mut frames: Vec<(u64, bool)> = chain.frames().collect();
         let first = frames.iter().position(|(_, is_kernel)| !is_kernel);
-        let Some(first @ 1..) = first else {
-            return frames;
+        let (Some(first), Some(process)) = (first, self.processes.get(&pid)) else {
+            return (frames, false);
         };
-        let is_in_call = registers.values().nth(RCX) == Some(frames[first].0);
-        let returns_to = |address: &u64| {
-            let process = self.processes.get(&pid);
-            let is_code = process.is_some_and(|process| process.maps.find(*address).is_some());
-            is_code && frames.get(first + 1) != Some(&(*address, false))
+        let place = Place {
+            pid,
+            generation: process.generation,
+            maps: &process.maps,
+            modules: &self.modules,
         };
-        if let Some(top) = top.filter(returns_to).filter(|_| is_in_call) {
-            frames.insert(first + 1, (top, false));
+        // Without frame pointers the chain goes astray: what is mapped nowhere
+        // ends it.
+        let is_astray = |(address, is_kernel): &(u64, bool)| {
+            !is_kernel && process.maps.find(*address).is_none()
+        };
+        if let Some(astray) = frames.iter().skip(first + 1).position(is_astray) {
+            frames.truncate(first + 1 + astray);
         }
-        frames
+        match self.kind.stacks {
+            Stacks::Dwarf => {
+                let Some(innermost) = unwinding(frames[first].0, registers) else {
+                    return (frames, true);
+                };
+                let copy = unwind::StackCopy {
+                    start: innermost.stack_pointer().unwrap_or(0),
+                    bytes: stack,
+                };
+                let (called, is_broken) = self.unwinder.stack(&place, innermost, &copy);
+                // Frame pointers may lead beyond the copy.
+                if !is_broken || called.len() > frames.len() - first {
+                    frames.truncate(first);
+                    frames.extend(called.into_iter().map(|address| (address, false)));
+                }
+                (frames, is_broken)
+            }
+            Stacks::FramePointers | Stacks::Auto => {
+                let top = stack.first_chunk().map(|top| u64::from_ne_bytes(*top));
+                if let Some(top) = top.filter(|_| first > 0) {
+                    insert_caller_of_call(&mut frames, first, registers, (top, &process.maps));
+                }
+                let is_alone = frames.len() == first + 1;
+                let is_broken = is_alone && !self.unwinder.is_outermost(&place, frames[first].0);
+                (frames, is_broken)
+            }
+            Stacks::None => (frames, false),
+        }
     }
 
     fn thread(&mut self, pid: i32, tid: i32) -> usize {
@@ -383,15 +426,17 @@ impl Collector {
         let stacks = self
             .stacks
             .into_iter()
-            .map(|((thread, frames), count)| Stack {
+            .map(|((thread, frames, is_broken), count)| Stack {
                 thread,
                 frames,
+                is_broken,
                 count,
                 weight_ns: count * weight_ns,
             });
         let samples = Samples {
             event: self.kind.event,
             hz: self.kind.hz,
+            stacks_by: self.kind.stacks,
             wall_s,
             stacks: stacks.collect(),
             threads: self.threads,
@@ -404,4 +449,33 @@ impl Collector {
         };
         (samples, self.file_offsets, self.pages)
     }
+}
+
+/// Frame pointers miss who called a function that has no frame, as those have
+/// that only make a system call: its caller is the word on top of the stack.
+fn insert_caller_of_call(
+    frames: &mut Vec<(u64, bool)>,
+    first: usize,
+    registers: &Registers<'_>,
+    (top, maps): (u64, &Maps),
+) {
+    let is_in_call = registers.values().nth(RCX) == Some(frames[first].0);
+    let is_new = frames.get(first + 1) != Some(&(top, false));
+    if is_in_call && is_new && maps.find(top).is_some() {
+        frames.insert(first + 1, (top, false));
+    }
+}
+
+/// Registers as unwinding has them; `None` of a 32-bit program.
+fn unwinding(address: u64, registers: &Registers<'_>) -> Option<unwind::Registers> {
+    let arch = Arch::here().filter(|_| registers.are_wide())?;
+    let numbered = registers.values().zip(0u16..);
+    let numbered = numbered.map(|(value, at)| match arch {
+        Arch::X86_64 => (
+            X86_NUMBERS.get(usize::from(at)).copied().unwrap_or(at),
+            value,
+        ),
+        Arch::Aarch64 => (at, value),
+    });
+    Some(unwind::Registers::new(arch, address, numbered))
 }

@@ -6,11 +6,16 @@ use std::os::fd::OwnedFd;
 use perf_event_open_sys::bindings as perf;
 
 use super::super::sys;
-use super::records::{REGISTER_MASK, SAMPLE_TYPE, STACK_BYTES};
-use crate::profile::Event;
+use super::records::{REGISTER_MASK, SAMPLE_STACK, SAMPLE_TYPE};
+use crate::profile::{Event, Stacks};
 
 /// Frames of a call chain at most: deeper callers say little of a hot place.
 const DEEPEST: u16 = 48;
+/// Bytes of each stack that are copied to be unwound.
+pub(super) const STACK_BYTES: u32 = 16 << 10;
+/// Bytes that are copied all the same: a word, which is the return address of a
+/// function that keeps nothing on the stack. arm64 has it in a register.
+const TOP_BYTES: u32 = if cfg!(target_arch = "x86_64") { 8 } else { 0 };
 
 /// What is sampled, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +25,8 @@ pub(super) struct Kind {
     pub(super) hz: u32,
     /// What the kernel does for the program, too.
     pub(super) has_kernel: bool,
+    /// How callers are found; never [`Stacks::Auto`].
+    pub(super) stacks: Stacks,
 }
 
 /// Whose samples on which CPU.
@@ -59,7 +66,17 @@ pub(super) fn open(kind: Kind, wish: &Wish) -> io::Result<OwnedFd> {
     attributes.sample_type = SAMPLE_TYPE;
     attributes.sample_max_stack = DEEPEST;
     attributes.sample_regs_user = REGISTER_MASK;
-    attributes.sample_stack_user = STACK_BYTES;
+    attributes.sample_stack_user = match kind.stacks {
+        Stacks::Dwarf => STACK_BYTES,
+        _ => TOP_BYTES,
+    };
+    if attributes.sample_stack_user > 0 {
+        attributes.sample_type |= SAMPLE_STACK;
+    }
+    if kind.stacks == Stacks::None {
+        attributes.set_exclude_callchain_user(1);
+        attributes.set_exclude_callchain_kernel(1);
+    }
     attributes.set_exclude_kernel((!kind.has_kernel).into());
     attributes.set_exclude_hv(1);
     attributes.set_mmap(1);

@@ -1,11 +1,13 @@
 //! Samples of where a program's CPU time goes.
 //!
 //! Perf interrupts each thread after so much of its CPU time and writes down
-//! what it executes, with its callers as far as frame pointers lead, into
-//! buffers that are emptied ten times a second. Code is read from the process
+//! what it executes, with its callers as far as frame pointers lead or with a copy
+//! of its stack, into buffers that are emptied ten times a second. Code is read from the process
 //! soon after it was seen, as code made at run time is nowhere else. Nothing is
 //! stopped, injected or left behind.
 
+mod callers;
+mod choice;
 mod collect;
 mod event;
 mod files;
@@ -22,9 +24,9 @@ use std::time::Duration;
 
 use super::supervise::{Attendant, Stir};
 use super::trace::{Target, check_target};
-use super::{LinuxMachine, sys};
+use super::{LinuxMachine, search_path, sys};
 use crate::machine::{MachineError, Request, Run, SampleOrder, Sampled, Subject};
-use crate::profile::{Event, Samples};
+use crate::profile::{Event, Samples, Stacks};
 use crate::trace::Refusal;
 use collect::Collector;
 use event::Kind;
@@ -254,13 +256,14 @@ fn choose(
         Some(event) => vec![event],
         None => vec![Event::Cycles, Event::CpuClock, Event::Proc],
     };
+    let stacks = choice::chosen(order.stacks, &order.subject, &search_path());
     let mut why = String::new();
     for event in wanted {
         if event == Event::Proc {
-            let collector = Collector::new(kind(event, order.hz, false));
+            let collector = Collector::new(kind(event, order.hz, false, Stacks::None));
             return Ok((None, collector));
         }
-        match open_event(event, order.hz, target, notes) {
+        match open_event(kind(event, order.hz, true, stacks), target, notes) {
             Ok((source, collector)) => return Ok((Some(source), collector)),
             Err(failure) => {
                 why = told(event, failure);
@@ -274,24 +277,27 @@ fn choose(
     })
 }
 
-const fn kind(event: Event, hz: u32, has_kernel: bool) -> Kind {
+const fn kind(event: Event, hz: u32, has_kernel: bool, stacks: Stacks) -> Kind {
     Kind {
         event,
         hz,
         has_kernel,
+        stacks,
     }
 }
 
 /// With what the kernel does for the program where that is permitted.
 fn open_event(
-    event: Event,
-    hz: u32,
+    wanted: Kind,
     target: Target,
     notes: &mut Vec<String>,
 ) -> Result<(Source, Collector), Failure> {
     let mut first = None;
     for has_kernel in [true, false] {
-        let kind = kind(event, hz, has_kernel);
+        let kind = Kind {
+            has_kernel,
+            ..wanted
+        };
         let mut collector = Collector::new(kind);
         match Source::open(kind, target, &mut collector) {
             Ok(source) => {

@@ -13,30 +13,28 @@ use crate::machine::linux::perf_record::{self, Reader};
 use crate::trace;
 use crate::trace::perf::{Bytes, Native, kind};
 
-/// `sample_type` of the events whose records are read here.
+/// `sample_type` of the events whose records are read here; beside it
+/// [`SAMPLE_STACK`] where stacks are copied.
 pub(super) const SAMPLE_TYPE: u64 = (perf::PERF_SAMPLE_IDENTIFIER
     | perf::PERF_SAMPLE_IP
     | perf::PERF_SAMPLE_TID
     | perf::PERF_SAMPLE_TIME
     | perf::PERF_SAMPLE_CALLCHAIN
-    | perf::PERF_SAMPLE_REGS_USER) as u64
-    | if STACK_BYTES > 0 {
-        perf::PERF_SAMPLE_STACK_USER as u64
-    } else {
-        0
-    };
-
-/// Bytes of the user's stack that are sampled: a word, which is the return
-/// address of a function that keeps nothing there. Elsewhere a register has it.
-pub(super) const STACK_BYTES: u32 = if cfg!(target_arch = "x86_64") { 8 } else { 0 };
+    | perf::PERF_SAMPLE_REGS_USER) as u64;
+/// See [`SAMPLE_TYPE`].
+pub(super) const SAMPLE_STACK: u64 = perf::PERF_SAMPLE_STACK_USER as u64;
 
 /// Registers that are sampled: x86's sixteen general ones (`enum
-/// perf_event_x86_regs`: AX to SP, R8 to R15); none elsewhere.
+/// perf_event_x86_regs`: AX to SP, R8 to R15), arm64's X0 to LR and SP.
 pub(super) const REGISTER_MASK: u64 = if cfg!(target_arch = "x86_64") {
     0x00ff_00ff
+} else if cfg!(target_arch = "aarch64") {
+    0xffff_ffff
 } else {
     0
 };
+/// `PERF_SAMPLE_REGS_ABI_64`.
+const ABI_64: u64 = 2;
 
 /// Numbers from here on in a call chain are no addresses but say what follows
 /// (`enum perf_callchain_context`).
@@ -63,8 +61,9 @@ pub enum Record<'a> {
         /// Its general registers, in the kernel's order; none where it has none
         /// of its own.
         registers: Registers<'a>,
-        /// The word on top of its stack.
-        top: Option<u64>,
+        /// The innermost part of its stack, from the stack pointer up; nothing
+        /// where it could not be read.
+        stack: &'a [u8],
     },
     /// Code was mapped.
     Mapped {
@@ -138,12 +137,21 @@ impl Chain<'_> {
 
 /// Values of registers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Registers<'a>(&'a [u8]);
+pub struct Registers<'a> {
+    bytes: &'a [u8],
+    abi: u64,
+}
 
 impl Registers<'_> {
     /// One after the other.
     pub fn values(&self) -> impl Iterator<Item = u64> {
-        numbers(self.0)
+        numbers(self.bytes)
+    }
+
+    /// Are they those of a 64-bit program?
+    #[must_use]
+    pub const fn are_wide(&self) -> bool {
+        self.abi == ABI_64
     }
 }
 
@@ -252,29 +260,35 @@ fn sample(flags: u16, body: &[u8]) -> Option<(u64, Record<'_>)> {
     };
     reader.0 = &reader.0[bytes..];
     // The kind of registers; 0 where the thread has none (of the kernel).
-    let has_registers = reader.u64()? != 0;
-    let length = if has_registers {
-        REGISTER_MASK.count_ones() as usize * 8
-    } else {
+    let abi = reader.u64()?;
+    let length = if abi == 0 {
         0
+    } else {
+        REGISTER_MASK.count_ones() as usize * 8
     };
-    let registers = Registers(reader.0.get(..length)?);
+    let registers = Registers {
+        bytes: reader.0.get(..length)?,
+        abi,
+    };
     reader.0 = &reader.0[length..];
-    // A length, as many bytes, and how many of them could be had.
-    let size = reader.u64().unwrap_or(0);
-    let top = (size == u64::from(STACK_BYTES))
-        .then(|| reader.u64())
-        .flatten();
-    let has_top = reader.u64() == Some(size) && size > 0;
     let record = Record::Sample {
         id,
         pid,
         tid,
         chain,
         registers,
-        top: top.filter(|_| has_top),
+        stack: stack(&mut reader).unwrap_or_default(),
     };
     Some((time_ns, record))
+}
+
+/// A length, as many bytes, and how many of them could be read.
+fn stack<'a>(reader: &mut Reader<'a>) -> Option<&'a [u8]> {
+    let size = usize::try_from(reader.u64()?).ok()?;
+    let bytes = reader.0.get(..size)?;
+    reader.0 = &reader.0[size..];
+    let read = usize::try_from(reader.u64()?).ok()?;
+    bytes.get(..read)
 }
 
 #[cfg(test)]

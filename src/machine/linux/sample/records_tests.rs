@@ -51,7 +51,7 @@ fn samples_have_chains_of_both_modes() {
         tid,
         chain,
         registers,
-        top,
+        stack,
     } = read
     else {
         unreachable!("{read:?}")
@@ -59,7 +59,8 @@ fn samples_have_chains_of_both_modes() {
     assert_eq!((time_ns, id, pid, tid), (5, 9, 7, 8));
     let frames: Vec<_> = chain.frames().collect();
     assert_eq!(frames, [(0xffff_0001, true), (0x10, false), (0x20, false)]);
-    assert_eq!((registers.values().count(), top), (0, None));
+    assert_eq!((registers.values().count(), stack.len()), (0, 0));
+    assert!(!registers.are_wide());
     // Without a chain the instruction itself is known.
     let bytes = sampled(2, &[], &[0]);
     let (_, Record::Sample { chain, .. }) = Records::new(&bytes).next().unwrap() else {
@@ -77,24 +78,30 @@ fn registers_follow_the_chain() {
         unreachable!()
     };
     assert_eq!(registers.values().collect::<Vec<_>>(), values);
+    assert!(registers.are_wide());
 }
 
-#[cfg(target_arch = "x86_64")]
 #[test]
-fn the_word_on_top_of_the_stack_follows_the_registers() {
-    let check = |rest: &[u64], expected: Option<u64>| {
-        let registers = [&[2][..], &[0; 16], rest].concat();
+fn the_stack_follows_the_registers() {
+    let check = |rest: &[u64], expected: &[u64]| {
+        let count = REGISTER_MASK.count_ones() as usize;
+        let registers = [&[2][..], &vec![0; count], rest].concat();
         let bytes = sampled(2, &[CONTEXT_USER, 0x10], &registers);
-        let (_, Record::Sample { top, .. }) = Records::new(&bytes).next().unwrap() else {
+        let (_, Record::Sample { stack, .. }) = Records::new(&bytes).next().unwrap() else {
             unreachable!()
         };
-        assert_eq!(top, expected, "{rest:?}");
+        assert_eq!(stack, longs(expected), "{rest:?}");
     };
-    check(&[8, 0x5555, 8], Some(0x5555));
-    // It could not be read, or the thread has no stack.
-    check(&[8, 0, 0], None);
-    check(&[0], None);
-    check(&[], None);
+    check(&[8, 0x5555, 8], &[0x5555]);
+    // The end of the stack was reached.
+    check(&[24, 1, 2, 3, 16], &[1, 2]);
+    // It could not be read, the thread has no stack, the record lies.
+    check(&[8, 0, 0], &[]);
+    check(&[0], &[]);
+    check(&[], &[]);
+    check(&[16, 1, 8], &[]);
+    check(&[8, 1, 16], &[]);
+    check(&[u64::MAX, 1, 8], &[]);
 }
 
 #[test]

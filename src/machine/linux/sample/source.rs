@@ -11,12 +11,15 @@ use super::collect::Collector;
 use super::event::{self, Kind, Wish};
 use super::maps;
 use super::records::Records;
+use crate::profile::Stacks;
 use crate::topology::CpuSet;
 use crate::trace::Refusal;
 
 /// Buffer of a CPU where memory is not limited, bytes: with stacks of 20 frames
 /// a second of 4,000 samples.
 const WANTED_BYTES: usize = 1 << 20;
+/// The same with copies of stacks: 250 of them.
+const WANTED_WITH_STACKS: usize = 4 << 20;
 /// Smallest buffer that is of any use, bytes.
 const FEWEST_BYTES: usize = 32 << 10;
 /// All buffers together, bytes.
@@ -52,7 +55,11 @@ impl Source {
         collector: &mut Collector,
     ) -> Result<Self, Failure> {
         let cpus = threads::online_cpus();
-        let bytes = WANTED_BYTES.min(MOST_BYTES / cpus.len().max(1));
+        let wanted = match kind.stacks {
+            Stacks::Dwarf => WANTED_WITH_STACKS,
+            _ => WANTED_BYTES,
+        };
+        let bytes = wanted.min(MOST_BYTES / cpus.len().max(1));
         match target {
             Target::Process(pid) => Self::open_process(kind, pid, &cpus, bytes, collector),
             Target::Child | Target::Everything => {

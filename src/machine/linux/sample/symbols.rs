@@ -20,7 +20,7 @@ use crate::code::demangled;
 use crate::profile::{Samples, Symbol};
 
 /// What stands for a path where the kernel brought the code.
-const VDSO: &str = "[vdso]";
+pub(super) const VDSO: &str = "[vdso]";
 
 /// Sections that name a file with debug information beside the program.
 const LINKS: [&str; 3] = [".gnu_debuglink", ".gnu_debugaltlink", ".debug_sup"];

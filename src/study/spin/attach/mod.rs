@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use crate::code::{Code, disassemble};
 use crate::machine::{Machine, MachineError, SampleOrder, Sampled, Subject};
-use crate::profile::{Event, Frame, Samples};
+use crate::profile::{Event, Frame, Samples, Stacks};
 use crate::record::{
     Finding, HostRecord, SPIN_ATTACH_SCHEMA, Severity, SpinAttachRecord, SpinCaller, SpinMatch,
     SpinPlace, SpinShares, SpinThread, TraceSource,
@@ -76,6 +76,7 @@ pub fn attach(
         subject: plan.subject,
         event: plan.event,
         hz: plan.hz,
+        stacks: Stacks::FramePointers,
         limit: plan.limit,
     };
     let mut sampled = machine.sample(&order)?;

@@ -96,6 +96,7 @@ fn sampled(stacks: &[(&[u64], u64)], kernel: &str) -> Sampled {
         made.push(Stack {
             thread: 0,
             frames: (first..frames.len()).collect(),
+            is_broken: false,
             count: *count,
             weight_ns: count * PERIOD_NS,
         });
@@ -104,6 +105,7 @@ fn sampled(stacks: &[(&[u64], u64)], kernel: &str) -> Sampled {
         samples: Samples {
             event: Event::CpuClock,
             hz: 1000,
+            stacks_by: Stacks::FramePointers,
             wall_s: 1.0,
             threads: vec![Thread {
                 pid: 7,

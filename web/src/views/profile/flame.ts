@@ -30,13 +30,13 @@ interface Handle {
 
 /** Colours by kind, light and dark; words tell them apart, too. */
 function colourOf(kind: string, colours: Theme): string {
-  const light: Record<string, string> = { user: '#9ccbea', kernel: '#d9a7c7', pause: '#f0a30a', left_out: '#dcdfe4', all: '#e8eaee', flat: '#e4e6e8', up: '#ee8336', down: '#5799cf' };
-  const dark: Record<string, string> = { user: '#2f6f9f', kernel: '#8a4f78', pause: '#e69f00', left_out: '#4a5058', all: '#3a4048', flat: '#3a4048', up: '#d5702a', down: '#3b82bd' };
+  const light: Record<string, string> = { user: '#9ccbea', kernel: '#d9a7c7', pause: '#f0a30a', left_out: '#dcdfe4', broken: '#f3d9d9', all: '#e8eaee', flat: '#e4e6e8', up: '#ee8336', down: '#5799cf' };
+  const dark: Record<string, string> = { user: '#2f6f9f', kernel: '#8a4f78', pause: '#e69f00', left_out: '#4a5058', broken: '#6b4444', all: '#3a4048', flat: '#3a4048', up: '#d5702a', down: '#3b82bd' };
   return (colours.isDark ? dark : light)[kind] ?? (colours.isDark ? dark : light)['left_out']!;
 }
 
 /** A sign before the name where colours say more and less. */
-const SIGNS: Readonly<Record<string, string>> = { up: '+ ', down: '− ', pause: '‖ ' };
+const SIGNS: Readonly<Record<string, string>> = { up: '+ ', down: '− ', pause: '‖ ', broken: '✂ ' };
 
 export function flameGraph(tree: Flame, name: string, summary: string): Part {
   const canvas = h('canvas', { tabIndex: 0, role: 'img', aria: { label: `${name}. ${summary}` } });
@@ -95,7 +95,7 @@ function tools({ tree, state, refresh }: Handle): HTMLElement {
 function key(tree: Flame): HTMLElement {
   const kinds = [...new Set(tree.frames.slice(1).map((frame) => frame.kind))].sort();
   const names: Readonly<Record<string, string>> = {
-    user: 'Blue: the program', kernel: 'Purple: the kernel', pause: 'Orange, ‖: waiting in a spin hint', left_out: 'Grey: left out',
+    user: 'Blue: the program', kernel: 'Purple: the kernel', pause: 'Orange, ‖: waiting in a spin hint', left_out: 'Grey: left out', broken: 'Pink, ✂: callers missing (broken stacks)',
     up: 'Vermilion, +: more than before', down: 'Blue, −: less than before', flat: 'Grey: may be chance, or too small to speak of',
   };
   return h('ul', { class: 'key' }, ...kinds.map((kind) => h('li', {}, `${names[kind] ?? kind}.`)));

@@ -27,6 +27,7 @@ export interface ProfileRecord {
   total?: Maybe<Amount>;
   kernel?: Maybe<Amount>;
   waits?: Maybe<Amount>;
+  stacks?: Maybe<{ by: string; broken: Amount; mean_frames: number }>;
   functions?: Maybe<FunctionRow[]>;
   functions_left_out?: Maybe<{ count: number; own: Amount }>;
   threads?: Maybe<{ name: string; thread?: Maybe<number>; threads: number; sampled: Amount; waits: Amount; cpu_s?: Maybe<number> }[]>;

@@ -30,6 +30,7 @@ export const KIND_WORDS: Readonly<Record<string, string>> = {
   kernel: 'the kernel',
   pause: 'waiting in a spin hint',
   left_out: 'left out',
+  broken: 'callers missing: broken stacks',
   all: 'all',
   up: 'more than before',
   down: 'less than before',
@@ -201,6 +202,15 @@ export function threadTable(record: ProfileRecord): Table | null {
       seconds(row.sampled.cpu_s), seconds(row.waits.cpu_s), seconds(row.cpu_s), wholeNumber(row.sampled.samples),
     ]),
   };
+}
+
+/** How complete the stacks are, in words. */
+export function stackWords(record: ProfileRecord): string | null {
+  const { stacks, total } = record;
+  if (!stacks || !total?.samples) return null;
+  const by = { fp: 'frame pointers', dwarf: 'unwind tables' }[stacks.by] ?? stacks.by;
+  const least = stacks.by === 'fp' ? 'at least ' : '';
+  return `${least}${percent(stacks.broken.samples / total.samples)}; by ${by}, ${stacks.mean_frames.toFixed(1)} frames on average`;
 }
 
 /** Where an instruction is, in words. */

@@ -60,6 +60,7 @@ function figures(record: ProfileRecord): [string, string | null][] {
     [`CPU time per ${work?.unit ?? 'unit'}`, each === null || each === undefined ? null : seconds(each)],
     ['In the kernel', kernel ? share(kernel.cpu_s) : null],
     ['Waiting in spin hints', waits ? share(waits.cpu_s) : null],
+    ['Broken stacks', record.stacks ? shape.stackWords(record) : null],
     ['A PAUSE takes', pause ? `${digits(pause.ns)} ns on CPU ${pause.cpu}` : null],
     ['Runs', record.runs ? String(record.runs.length) : null],
   ];

@@ -1,0 +1,316 @@
+//! Callers of code that keeps no frame pointers: from registers and a copy of
+//! the stack, by the call-frame information that programs carry (`.eh_frame`).
+//!
+//! Neither tables nor stacks are trusted: no table entry costs more than its
+//! bound, every expression ends, and a value is unknown where the copy of the
+//! stack does not have it. Nothing is guessed by looking through the stack.
+
+mod tables;
+
+pub use tables::{CallFrames, Read, Rule, Work};
+
+use gimli::{
+    CfaRule, EvaluationResult, Expression, LittleEndian, RegisterRule, UnwindExpression, Value,
+};
+
+use super::Arch;
+
+/// Registers that are kept, by their numbers in DWARF: x86-64 has 0 to 15, arm64
+/// 0 to 31.
+const REGISTERS: usize = 32;
+/// Operations of an expression at most.
+const MOST_OPERATIONS: u32 = 1_000;
+/// arm64: bits of an address; the others may sign it (pointer authentication).
+const ADDRESS_BITS: u32 = 48;
+
+type Bytes<'a> = gimli::EndianSlice<'a, LittleEndian>;
+
+/// Registers of a thread in one of its frames.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registers {
+    arch: Arch,
+    /// By number in DWARF; `None` where it is not known.
+    values: [Option<u64>; REGISTERS],
+    /// What is executed, or where a call returns to.
+    pub address: u64,
+    /// Is `address` where a call returns to? The call stands before it.
+    pub is_return: bool,
+}
+
+impl Registers {
+    /// Of a thread that executes `address`; register by register with its number
+    /// in DWARF.
+    #[must_use]
+    pub fn new(arch: Arch, address: u64, known: impl IntoIterator<Item = (u16, u64)>) -> Self {
+        let mut values = [None; REGISTERS];
+        for (number, value) in known {
+            if let Some(place) = values.get_mut(usize::from(number)) {
+                *place = Some(value);
+            }
+        }
+        Self {
+            arch,
+            values,
+            address,
+            is_return: false,
+        }
+    }
+
+    /// The address whose rule leads to the caller.
+    #[must_use]
+    pub const fn looked_up(&self) -> u64 {
+        self.address.saturating_sub(self.is_return as u64)
+    }
+
+    /// The stack pointer.
+    #[must_use]
+    pub fn stack_pointer(&self) -> Option<u64> {
+        self.values[usize::from(stack_register(self.arch))]
+    }
+
+    fn value(&self, register: gimli::Register) -> Option<u64> {
+        if (self.arch, register.0) == (Arch::X86_64, gimli::X86_64::RA.0) {
+            return Some(self.address);
+        }
+        *self.values.get(usize::from(register.0))?
+    }
+
+    fn set(&mut self, register: gimli::Register, value: Option<u64>) {
+        if let Some(place) = self.values.get_mut(usize::from(register.0)) {
+            *place = value;
+        }
+    }
+}
+
+const fn stack_register(arch: Arch) -> u16 {
+    match arch {
+        Arch::X86_64 => gimli::X86_64::RSP.0,
+        Arch::Aarch64 => gimli::AArch64::SP.0,
+    }
+}
+
+const fn frame_register(arch: Arch) -> u16 {
+    match arch {
+        Arch::X86_64 => gimli::X86_64::RBP.0,
+        Arch::Aarch64 => gimli::AArch64::X29.0,
+    }
+}
+
+/// The innermost part of a thread's stack.
+#[derive(Debug, Clone, Copy)]
+pub struct StackCopy<'a> {
+    /// Address of its first byte.
+    pub start: u64,
+    /// Upwards from there.
+    pub bytes: &'a [u8],
+}
+
+impl StackCopy<'_> {
+    fn number(&self, address: u64, bytes: usize) -> Option<u64> {
+        let at = usize::try_from(address.checked_sub(self.start)?).ok()?;
+        let found = self.bytes.get(at..at.checked_add(bytes)?)?;
+        let mut number = [0; 8];
+        number.get_mut(..bytes)?.copy_from_slice(found);
+        Some(u64::from_le_bytes(number))
+    }
+
+    fn word(&self, address: u64) -> Option<u64> {
+        self.number(address, 8)
+    }
+}
+
+/// Who called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "made and taken apart once per frame: a box would cost more"
+)]
+pub enum Caller {
+    /// This frame's registers.
+    Frame(Registers),
+    /// Nobody: here a thread begins.
+    Nobody,
+    /// It cannot be found.
+    Unknown,
+}
+
+/// Who called, by a rule of these tables.
+#[must_use]
+pub fn caller(
+    tables: &CallFrames,
+    rule: &Rule,
+    registers: &Registers,
+    stack: &StackCopy<'_>,
+) -> Caller {
+    if rule.is_outermost() {
+        return Caller::Nobody;
+    }
+    let frame = Frame {
+        tables,
+        rule,
+        registers,
+        stack,
+    };
+    let (Some(next), Some(before)) = (frame.caller(), registers.stack_pointer()) else {
+        return Caller::Unknown;
+    };
+    if next.address == 0 {
+        return Caller::Nobody;
+    }
+    let has_left = next.stack_pointer().is_some_and(|pointer| pointer > before);
+    // arm64: a function that has nothing on the stack.
+    let is_bare = registers.arch == Arch::Aarch64
+        && !registers.is_return
+        && next.stack_pointer() == Some(before)
+        && next.address != registers.address;
+    if has_left || is_bare {
+        Caller::Frame(next)
+    } else {
+        Caller::Unknown
+    }
+}
+
+/// Who called, by the frame pointer: where nothing else is known of the code.
+#[must_use]
+pub fn caller_by_frame_pointer(registers: &Registers, stack: &StackCopy<'_>) -> Caller {
+    let arch = registers.arch;
+    let pointer = registers.values[usize::from(frame_register(arch))];
+    let (Some(pointer), Some(top)) = (pointer, registers.stack_pointer()) else {
+        return Caller::Unknown;
+    };
+    if pointer == 0 {
+        return Caller::Nobody;
+    }
+    let above = pointer.checked_add(16).filter(|_| pointer >= top);
+    let (Some(above), Some(saved)) = (above, stack.word(pointer)) else {
+        return Caller::Unknown;
+    };
+    let Some(address) = stack.word(above - 8) else {
+        return Caller::Unknown;
+    };
+    let address = plain(arch, address);
+    if address == 0 {
+        return Caller::Nobody;
+    }
+    let known = [(frame_register(arch), saved), (stack_register(arch), above)];
+    let mut next = Registers::new(arch, address, known);
+    next.is_return = true;
+    Caller::Frame(next)
+}
+
+/// An address without what signs it.
+const fn plain(arch: Arch, address: u64) -> u64 {
+    match arch {
+        Arch::X86_64 => address,
+        Arch::Aarch64 => address & ((1 << ADDRESS_BITS) - 1),
+    }
+}
+
+/// A rule at work.
+struct Frame<'a> {
+    tables: &'a CallFrames,
+    rule: &'a Rule,
+    registers: &'a Registers,
+    stack: &'a StackCopy<'a>,
+}
+
+impl Frame<'_> {
+    fn caller(&self) -> Option<Registers> {
+        let cfa = self.cfa()?;
+        let mut next = self.registers.clone();
+        let arch = next.arch;
+        next.set(gimli::Register(stack_register(arch)), Some(cfa));
+        for (register, rule) in self.rule.registers() {
+            if *register != self.rule.return_register() {
+                next.set(*register, self.saved(*register, rule, cfa));
+            }
+        }
+        let returns = self.rule.return_register();
+        let rule = self.rule.registers().iter().find(|(r, _)| *r == returns);
+        let address = match rule {
+            Some((_, rule)) => self.saved(returns, rule, cfa)?,
+            // arm64: not saved yet, or never.
+            None => self.registers.value(returns)?,
+        };
+        next.address = plain(arch, address);
+        // An interrupted function goes on with the instruction itself.
+        next.is_return = !self.rule.is_signal();
+        if arch == Arch::Aarch64 {
+            next.set(returns, None);
+        }
+        Some(next)
+    }
+
+    /// The address of the frame: the stack pointer before the call.
+    fn cfa(&self) -> Option<u64> {
+        match self.rule.cfa() {
+            CfaRule::RegisterAndOffset { register, offset } => {
+                let base = self.registers.value(*register)?;
+                base.checked_add_signed(*offset)
+            }
+            CfaRule::Expression(expression) => self.evaluate(*expression, None),
+        }
+    }
+
+    /// The value that a register had in the caller.
+    fn saved(
+        &self,
+        register: gimli::Register,
+        rule: &RegisterRule<usize>,
+        cfa: u64,
+    ) -> Option<u64> {
+        match rule {
+            RegisterRule::SameValue => self.registers.value(register),
+            RegisterRule::Offset(offset) => {
+                let at = cfa.checked_add_signed(*offset)?;
+                // Below the stack pointer: it has been taken back already.
+                if at < self.stack.start && !self.registers.is_return {
+                    return self.registers.value(register);
+                }
+                self.stack.word(at)
+            }
+            RegisterRule::ValOffset(offset) => cfa.checked_add_signed(*offset),
+            RegisterRule::Register(other) => self.registers.value(*other),
+            RegisterRule::Expression(expression) => {
+                self.stack.word(self.evaluate(*expression, Some(cfa))?)
+            }
+            RegisterRule::ValExpression(expression) => self.evaluate(*expression, Some(cfa)),
+            RegisterRule::Constant(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    fn evaluate(&self, expression: UnwindExpression<usize>, first: Option<u64>) -> Option<u64> {
+        let Expression(bytes) = self.tables.expression(expression)?;
+        let mut evaluation = gimli::Evaluation::new(bytes, self.rule.encoding());
+        evaluation.set_max_iterations(MOST_OPERATIONS);
+        if let Some(first) = first {
+            evaluation.set_initial_value(first);
+        }
+        let mut result = evaluation.evaluate().ok()?;
+        loop {
+            result = match result {
+                EvaluationResult::Complete => break,
+                EvaluationResult::RequiresRegister { register, .. } => {
+                    let value = Value::Generic(self.registers.value(register)?);
+                    evaluation.resume_with_register(value).ok()?
+                }
+                EvaluationResult::RequiresMemory { address, size, .. } => {
+                    let value = self.stack.number(address, usize::from(size))?;
+                    evaluation.resume_with_memory(Value::Generic(value)).ok()?
+                }
+                _ => return None,
+            };
+        }
+        match evaluation.result().last()?.location {
+            gimli::Location::Address { address } => Some(address),
+            gimli::Location::Value {
+                value: Value::Generic(value),
+            } => Some(value),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

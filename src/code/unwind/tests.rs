@@ -1,0 +1,226 @@
+//! Tables made by hand, in the smallest ELF file that holds them.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Address of the code that the entry is about, and its length.
+const CODE: u64 = 0x1000;
+const LENGTH: u64 = 0x100;
+const SP: u64 = 0x7ff0_0000;
+/// Address of `.eh_frame`.
+const TABLES: u64 = 0x2000;
+
+/// A file with this section `.eh_frame`, and nothing that leads there but its
+/// name.
+fn elf(eh_frame: &[u8]) -> Vec<u8> {
+    let names = b"\0.eh_frame\0.names\0";
+    let (at_tables, at_names) = (64 + 56, 64 + 56 + eh_frame.len());
+    let at_sections = at_names + names.len();
+    let mut file = Vec::new();
+    file.extend(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0");
+    file.extend([3, 0, 62, 0, 1, 0, 0, 0]);
+    let words = [0, 64, at_sections as u64];
+    file.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    file.extend([0u8; 4]);
+    for half in [64u16, 56, 1, 64, 3, 2] {
+        file.extend(half.to_le_bytes());
+    }
+    // Code: what stands at this offset of the file has the same address.
+    file.extend([1, 0, 0, 0, 5, 0, 0, 0]);
+    let loaded = [0, 0, 0, 0x10_0000, 0x10_0000, 0x1000u64];
+    file.extend(loaded.iter().flat_map(|word| word.to_le_bytes()));
+    file.extend(eh_frame);
+    file.extend(names);
+    let mut section = |name: u32, kind: u32, address: u64, at: usize, length: usize| {
+        file.extend(name.to_le_bytes());
+        file.extend(kind.to_le_bytes());
+        let words = [0, address, at as u64, length as u64, 0, 1, 0];
+        file.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    };
+    section(0, 0, 0, 0, 0);
+    section(1, 1, TABLES, at_tables, eh_frame.len());
+    section(11, 3, 0, at_names, names.len());
+    file
+}
+
+/// One function: `common` holds for all of it, `own` changes that.
+fn entries(common: &[u8], own: &[u8]) -> Vec<u8> {
+    let mut cie = b"\0\0\0\0\x01zR\0\x01\x78\x10\x01\0".to_vec();
+    cie.extend(common);
+    let mut bytes = framed(cie);
+    let back = u32::try_from(bytes.len() + 4).unwrap();
+    let mut fde = back.to_le_bytes().to_vec();
+    fde.extend(CODE.to_le_bytes());
+    fde.extend(LENGTH.to_le_bytes());
+    fde.push(0);
+    fde.extend(own);
+    bytes.extend(framed(fde));
+    bytes.extend([0; 4]);
+    bytes
+}
+
+fn framed(mut entry: Vec<u8>) -> Vec<u8> {
+    entry.resize(entry.len().next_multiple_of(8) + 4, 0);
+    let length = u32::try_from(entry.len()).unwrap();
+    [&length.to_le_bytes()[..], &entry].concat()
+}
+
+fn tables(file: &[u8], work: &mut Work) -> Option<CallFrames> {
+    let read = &mut |offset: u64, length: usize| {
+        let from = usize::try_from(offset).ok()?;
+        Some(file.get(from..from.checked_add(length)?)?.to_vec())
+    };
+    CallFrames::read(read, work)
+}
+
+/// CFA = RSP + 8, return address below it.
+const USUAL: [u8; 5] = [0x0c, 7, 8, 0x90, 1];
+
+/// Who called code at this address, with this stack; RBX is 3.
+fn called(common: &[u8], own: &[u8], address: u64, stack: &[u64]) -> Option<Caller> {
+    let mut work = Work::new(1 << 20);
+    let tables = tables(&elf(&entries(common, own)), &mut work).unwrap();
+    let rule = tables.rule(address, &mut work)?;
+    let bytes: Vec<u8> = stack.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let copy = StackCopy {
+        start: SP,
+        bytes: &bytes,
+    };
+    let registers = Registers::new(Arch::X86_64, address, [(7, SP), (3, 3)]);
+    Some(caller(&tables, &rule, &registers, &copy))
+}
+
+fn frame(caller: Option<Caller>) -> Registers {
+    match caller {
+        Some(Caller::Frame(registers)) => registers,
+        other => unreachable!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_row_of_the_instruction_holds() {
+    // After one byte: pushed RBX.
+    let own = [0x41, 0x0e, 16, 0x83, 2];
+    let first = frame(called(&USUAL, &own, CODE, &[0x55, 0x66]));
+    assert_eq!((first.address, first.stack_pointer()), (0x55, Some(SP + 8)));
+    assert_eq!(first.values[3], Some(3));
+    let after = frame(called(&USUAL, &own, CODE + 1, &[0x55, 0x66]));
+    assert_eq!(
+        (after.address, after.stack_pointer()),
+        (0x66, Some(SP + 16))
+    );
+    assert_eq!(after.values[3], Some(0x55));
+    assert_eq!(after.looked_up(), 0x65);
+    assert_eq!(called(&USUAL, &own, CODE + LENGTH, &[0x55, 0x66]), None);
+    assert_eq!(called(&USUAL, &own, CODE - 1, &[0x55, 0x66]), None);
+}
+
+#[test]
+fn what_is_not_in_the_copy_is_not_known() {
+    assert_eq!(called(&USUAL, &[], CODE, &[]), Some(Caller::Unknown));
+    // CFA = RSI + 8, which is not known.
+    let elsewhere = [0x0c, 4, 8, 0x90, 1];
+    assert_eq!(
+        called(&elsewhere, &[], CODE, &[1, 2]),
+        Some(Caller::Unknown)
+    );
+    // CFA = RSP: nothing was called from there.
+    let same = [0x0c, 7, 0, 0x90, 0];
+    assert_eq!(called(&same, &[], CODE, &[1, 2]), Some(Caller::Unknown));
+}
+
+#[test]
+fn a_function_without_return_address_is_the_outermost() {
+    let undefined = [0x0c, 7, 8, 0x07, 16];
+    assert_eq!(called(&undefined, &[], CODE, &[1]), Some(Caller::Nobody));
+    assert_eq!(called(&USUAL, &[], CODE, &[0]), Some(Caller::Nobody));
+}
+
+#[test]
+fn expressions_read_the_stack_and_end() {
+    // CFA = *(RSP + 8)
+    let saved = [0x0f, 3, 0x77, 8, 0x06, 0x90, 1];
+    let found = frame(called(&saved, &[], CODE, &[0x55, SP + 16]));
+    assert_eq!(
+        (found.address, found.stack_pointer()),
+        (SP + 16, Some(SP + 16))
+    );
+    // Goes back to its own beginning.
+    let endless = [0x0f, 3, 0x2f, 0xfd, 0xff, 0x90, 1];
+    assert_eq!(called(&endless, &[], CODE, &[1, 2]), Some(Caller::Unknown));
+}
+
+#[test]
+fn frame_pointers_lead_upwards_only() {
+    let words = [SP + 32, 0x77, 9, 9];
+    let bytes: Vec<u8> = words
+        .iter()
+        .flat_map(|word: &u64| word.to_le_bytes())
+        .collect();
+    let copy = StackCopy {
+        start: SP,
+        bytes: &bytes,
+    };
+    let from = |pointer: u64, sp: u64| {
+        let registers = Registers::new(Arch::X86_64, CODE, [(6, pointer), (7, sp)]);
+        caller_by_frame_pointer(&registers, &copy)
+    };
+    let next = frame(Some(from(SP, SP)));
+    assert_eq!((next.address, next.stack_pointer()), (0x77, Some(SP + 16)));
+    assert_eq!(from(0, SP), Caller::Nobody);
+    for pointer in [SP + 64, u64::MAX, u64::MAX - 15] {
+        assert_eq!(from(pointer, SP), Caller::Unknown, "{pointer:#x}");
+    }
+    assert_eq!(from(SP, SP + 8), Caller::Unknown);
+}
+
+#[test]
+fn frame_pointers_are_recognised() {
+    let share = |own: &[u8]| {
+        let mut work = Work::new(1 << 20);
+        let tables = tables(&elf(&entries(&USUAL, own)), &mut work).unwrap();
+        tables.share_with_frame_pointer(&mut work)
+    };
+    // After four bytes CFA = RBP + 16.
+    assert_eq!(share(&[0x44, 0x86, 2, 0x0c, 6, 16]), Some(1.0));
+    assert_eq!(share(&[0x44, 0x0e, 32]), Some(0.0));
+    // Nothing is kept on the stack: that may be so with them, too.
+    assert_eq!(share(&[]), None);
+}
+
+#[test]
+fn work_ends() {
+    let file = elf(&entries(&USUAL, &[]));
+    assert!(tables(&file, &mut Work::new(8)).is_none());
+    let mut work = Work::new(1 << 10);
+    let tables = tables(&file, &mut work).unwrap();
+    let rules = (0..1_000).map_while(|_| tables.rule(CODE, &mut work));
+    assert!(rules.count() < 1_000);
+}
+
+proptest! {
+    #[test]
+    fn any_tables_end(
+        common in prop::collection::vec(any::<u8>(), 0..60),
+        own in prop::collection::vec(any::<u8>(), 0..60),
+        stack in prop::collection::vec(any::<u64>(), 0..8),
+        cut in 0usize..400,
+    ) {
+        let _ = called(&common, &own, CODE + 4, &stack);
+        let file = elf(&entries(&common, &own));
+        let mut work = Work::new(1 << 16);
+        if let Some(found) = tables(&file[..cut.min(file.len())], &mut work) {
+            let _ = found.rule(CODE, &mut work);
+            let _ = found.share_with_frame_pointer(&mut work);
+        }
+    }
+
+    #[test]
+    fn any_section_ends(section in prop::collection::vec(any::<u8>(), 0..200)) {
+        let mut work = Work::new(1 << 16);
+        if let Some(found) = tables(&elf(&section), &mut work) {
+            let _ = found.rule(CODE, &mut work);
+        }
+    }
+}

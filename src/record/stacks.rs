@@ -1,0 +1,28 @@
+//! How complete the stacks of a profile are. Says nothing of what is in them.
+
+use serde::{Deserialize, Serialize};
+
+use super::profile::AmountRecord;
+use crate::profile::StackFigures;
+
+/// How complete stacks are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StacksRecord {
+    /// How callers were found: `fp` (frame pointers) or `dwarf` (unwind tables).
+    pub by: String,
+    /// Time in stacks that end before their outermost function: they stand below
+    /// `[broken]`. By frame pointers at least so much.
+    pub broken: AmountRecord,
+    /// Frames of the program in a stack, on average.
+    pub mean_frames: f64,
+}
+
+impl StacksRecord {
+    pub(super) fn new(stacks: StackFigures, units: f64) -> Self {
+        Self {
+            by: stacks.by.name().to_owned(),
+            broken: AmountRecord::new(stacks.broken, units),
+            mean_frames: stacks.mean_frames,
+        }
+    }
+}
