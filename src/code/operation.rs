@@ -182,6 +182,9 @@ pub struct Operation {
     pub reads_clock: bool,
     /// Atomic: LOCK or XCHG with memory; exclusives and LSE atomics.
     pub is_locked: bool,
+    /// Atomic, and adds to memory: each time leaves another value, unlike an
+    /// attempt to take a lock.
+    pub adds_to_memory: bool,
     /// The memory that it accesses. Of several the first that is shared.
     pub access: Option<Access>,
     /// Registers that it reads, those of addresses left out.
@@ -208,6 +211,7 @@ impl Operation {
             is_hint: false,
             reads_clock: false,
             is_locked: false,
+            adds_to_memory: false,
             access: None,
             read: Registers::NONE,
             written: Registers::NONE,

@@ -80,6 +80,11 @@ pub(super) fn operation(one: &Instruction) -> Operation {
     operation.is_hint = is_hint(one);
     operation.reads_clock = matches!(one.mnemonic(), Mnemonic::Rdtsc | Mnemonic::Rdtscp);
     operation.is_locked = is_locked(one);
+    operation.adds_to_memory = one.has_lock_prefix()
+        && matches!(
+            one.mnemonic(),
+            Mnemonic::Add | Mnemonic::Sub | Mnemonic::Inc | Mnemonic::Dec | Mnemonic::Xadd
+        );
     operation.step = step(one);
     operation.sets_flags = one.rflags_modified() != 0;
     operation.condition = condition(one);
@@ -264,6 +269,9 @@ fn step(one: &Instruction) -> Option<Step> {
         Mnemonic::Mov => (Verb::Move, right, right),
         Mnemonic::Xor | Mnemonic::Sub if is_same => (Verb::Move, left, Operand::Constant(0)),
         Mnemonic::Add => (Verb::Add, left, right),
+        // With a carry that is not known: what comes out is not either.
+        Mnemonic::Adc => (Verb::Add, left, Operand::Unknown),
+        Mnemonic::Sbb => (Verb::Subtract, left, Operand::Unknown),
         Mnemonic::Sub | Mnemonic::Cmp => (Verb::Subtract, left, right),
         Mnemonic::And | Mnemonic::Test => (Verb::And, left, right),
         Mnemonic::Inc => (Verb::Add, left, Operand::Constant(1)),

@@ -408,6 +408,7 @@ mod tests {
 
     fn polling(constants: &[u64]) -> SpinLoop {
         SpinLoop {
+            carries: false,
             kind: LoopKind::Polling,
             start: 0x1000,
             end: 0x1010,

@@ -245,6 +245,53 @@ fn work_that_looks_like_a_wait_is_work() {
     }
 }
 
+/// Threads of a program of `tests/data/programs`, by name, that spin in between
+/// these parts of their CPU time; all others are a failure.
+#[cfg(target_arch = "x86_64")]
+fn check_threads(test: &str, source: &str, fewest: usize, expected: std::ops::RangeInclusive<f64>) {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(test, folder.path(), source, &["cc", "-O2", "-pthread"]) else {
+        return;
+    };
+    let program = program.to_str().unwrap();
+    let look = ["--format", "json", "spin", "attach", "--hz", "3989", "--"];
+    let record = json(&[&look[..], &[program, "all", "6"]].concat());
+    let threads = record["threads"].as_array().unwrap();
+    // Main only starts them.
+    let seen = threads.iter().filter(|one| one["name"] != "program");
+    let shares: Vec<(&str, f64)> = seen
+        .map(|one| {
+            let spin = one["spin_s"].as_f64().unwrap();
+            let share = spin / one["cpu_s"].as_f64().unwrap();
+            (one["name"].as_str().unwrap(), share)
+        })
+        .collect();
+    assert!(shares.len() >= fewest, "{shares:?}");
+    let wrong: Vec<_> = shares
+        .iter()
+        .filter(|(_, share)| !expected.contains(share))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn ways_to_wait_are_seen() {
+    let test = "spin_attach::ways_to_wait_are_seen";
+    if can_sample(test) {
+        check_threads(test, "waits.c", 25, 0.65..=1.0);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn ways_to_work_are_no_waits() {
+    let test = "spin_attach::ways_to_work_are_no_waits";
+    if can_sample(test) {
+        check_threads(test, "work.c", 22, 0.0..=0.05);
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_place_that_yields_is_the_function_that_asks_for_it() {

@@ -70,6 +70,8 @@ pub(super) struct Turn {
     pub(super) looking: HashSet<u64>,
     /// Does it do something that a wait does not?
     works: bool,
+    /// Does it go on with what earlier turns made?
+    pub(super) carries: bool,
     /// Does it ask what it looked at?
     asks: bool,
 }
@@ -105,6 +107,14 @@ fn changes(operation: &Operation) -> impl Iterator<Item = Place> {
     let slot = operation.step.and_then(|step| step.to);
     let registers = operation.written.numbers().map(Place::Register);
     registers.chain(slot)
+}
+
+/// Does it change a local variable by arithmetic that is not followed?
+fn changes_local(operation: &Operation) -> bool {
+    let changes = operation
+        .access
+        .is_some_and(|access| access.owner == Owner::Stack && access.reads && access.writes);
+    changes && operation.step.is_none() && operation.flow == Flow::Next && !operation.is_locked
 }
 
 struct Reader {
@@ -146,6 +156,7 @@ impl Reader {
         self.note_question(operation, origin);
         self.turn.locked += u32::from(operation.is_locked);
         self.turn.works |= matches!(operation.flow, Flow::Call(_));
+        self.turn.carries |= operation.adds_to_memory || changes_local(operation);
         for place in changes(operation) {
             self.origins.insert(place, origin);
         }
@@ -175,7 +186,8 @@ impl Reader {
             .numbers()
             .map(|register| self.origin(Place::Register(register)))
             .collect();
-        self.turn.works |= address.into_iter().any(Origin::moves);
+        let walks = address.into_iter().any(Origin::moves);
+        self.turn.carries |= walks;
         self.turn.works |= access.writes && !operation.is_locked;
         if operation.is_locked && access.writes {
             self.note_update(operation);
@@ -266,7 +278,8 @@ impl Reader {
     fn finish(mut self) -> Turn {
         let carried = self.carried.iter();
         let mut ends = carried.filter_map(|place| self.origins.get(place));
-        self.turn.works |= ends.any(|&origin| origin == Origin::Carried);
+        self.turn.carries |= ends.any(|&origin| origin == Origin::Carried);
+        self.turn.works |= self.turn.carries;
         self.turn
     }
 }

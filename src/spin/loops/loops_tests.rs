@@ -135,6 +135,53 @@ fn reading_the_clock_until_a_moment_is_a_wait() {
 }
 
 #[test]
+fn an_atomic_count_until_a_flag_is_work() {
+    let bytes = [
+        0xf0, 0x48, 0x83, 0x07, 0x01, // 0: lock add qword [rdi], 1
+        0x8b, 0x06, // 5: mov eax, [rsi]
+        0x85, 0xc0, // 7: test eax, eax
+        0x74, 0xf5, // 9: je 0
+        0xc3,
+    ];
+    assert!(check(&x86(&bytes), 7, LoopKind::Work, None).carries);
+    // A lock that is tried, and a count of the attempts, are a wait.
+    let bytes = [
+        0x89, 0xd0, // 0: mov eax, edx
+        0x48, 0xff, 0xc1, // 2: inc rcx
+        0x87, 0x07, // 5: xchg [rdi], eax
+        0x85, 0xc0, // 7: test eax, eax
+        0x75, 0xf5, // 9: jne 0
+        0xc3,
+    ];
+    assert!(!check(&x86(&bytes), 7, LoopKind::BareLoad, None).carries);
+}
+
+#[test]
+fn a_walk_through_memory_goes_on() {
+    let bytes = [
+        0x48, 0xff, 0xc0, // 0: inc rax
+        0x80, 0x38, 0x00, // 3: cmp byte [rax], 0
+        0x75, 0xf8, // 6: jne 0
+        0xc3,
+    ];
+    assert!(check(&x86(&bytes), 6, LoopKind::Work, None).carries);
+}
+
+#[test]
+fn arithmetic_of_locals_is_work() {
+    let bytes = [
+        0x48, 0x8b, 0x45, 0xf8, // 0: mov rax, [rbp-8]
+        0x48, 0xc1, 0xe0, 0x0d, // 4: shl rax, 13
+        0x48, 0x31, 0x45, 0xf8, // 8: xor [rbp-8], rax
+        0x8b, 0x07, // c: mov eax, [rdi]
+        0x85, 0xc0, // e: test eax, eax
+        0x74, 0xee, // 10: je 0
+        0xc3,
+    ];
+    assert!(check(&x86(&bytes), 14, LoopKind::Work, None).carries);
+}
+
+#[test]
 fn counted_hints_are_a_blind_delay() {
     let bytes = [
         0xb9, 0x1e, 0x00, 0x00, 0x00, // 0: mov ecx, 30

@@ -4,15 +4,17 @@
 //!
 //! A poll for work calls functions that could do anything; that they do not is
 //! seen in the samples. Where a thread is met at one instruction again and again
-//! with all its general registers as they were, and where it writes no memory and
-//! computes no vectors, it makes no progress. Work that repeats itself to the last
+//! with all its general registers as they were or counted on, and where it writes
+//! no memory and computes no vectors, it makes no progress. Work that repeats itself to the last
 //! register would be taken for it; who waits for a moment by the clock is known by
 //! what it reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::counters::Counters;
+use super::sites::Sites;
 use crate::code::{Owner, operation_at};
-use crate::profile::{Samples, Stack};
+use crate::profile::{Samples, Stack, Step};
 
 /// Functions that read the clock.
 const CLOCKS: [&str; 8] = [
@@ -34,11 +36,11 @@ const CLOCK_SHARE: f64 = 0.7;
 /// Samples of a thread from which on that is said.
 const FEWEST: u64 = 30;
 /// Pairs of samples at one instruction from which on a thread is judged, and the
-/// part of them without any change.
-const FEWEST_PAIRS: u64 = 20;
+/// part of them without any change but counting.
+const FEWEST_PAIRS: usize = 20;
 const STILL_SHARE: f64 = 0.9;
-/// More of its samples at instructions that write memory or compute vectors are
-/// work.
+/// More of its samples at instructions that write memory or compute vectors, or in
+/// loops that go on with what earlier turns made, are work.
 const MOST_WRITING: f64 = 0.05;
 /// Vector registers are numbered from here on.
 const VECTORS: u8 = 32;
@@ -60,8 +62,22 @@ struct Seen {
     frames: BTreeSet<usize>,
 }
 
+impl Seen {
+    /// Is it met again with nothing changed but counts?
+    fn is_still(&self, samples: &Samples, steps: &BTreeMap<usize, Vec<&Step>>) -> bool {
+        let own = self.frames.iter().filter_map(|frame| steps.get(frame));
+        let own: Vec<&Step> = own.flatten().copied().collect();
+        if own.len() < FEWEST_PAIRS {
+            return false;
+        }
+        let counters = Counters::of(samples, self.frames.iter().copied(), &own);
+        let still = own.iter().filter(|step| counters.is_still(step)).count();
+        still as f64 >= STILL_SHARE * own.len() as f64
+    }
+}
+
 impl Idle {
-    pub(super) fn of(samples: &Samples) -> Self {
+    pub(super) fn of(samples: &Samples, sites: &mut Sites) -> Self {
         let mut threads: BTreeMap<usize, Seen> = BTreeMap::new();
         let mut writes: BTreeMap<usize, bool> = BTreeMap::new();
         for stack in &samples.stacks {
@@ -73,7 +89,7 @@ impl Idle {
             }
             let is_writing = *writes
                 .entry(frame)
-                .or_insert_with(|| writes_at(samples, frame));
+                .or_insert_with(|| writes_at(samples, frame) || sites.carries(samples, frame));
             seen.frames.insert(frame);
             seen.reading += if reads_clock(samples, frame) {
                 stack.count
@@ -82,17 +98,14 @@ impl Idle {
             };
             seen.writing += if is_writing { stack.count } else { 0 };
         }
-        let pairs = pairs(samples);
+        let steps = steps(samples);
         let mut idle = Self::default();
         for (thread, seen) in threads.iter().filter(|(_, seen)| seen.all >= FEWEST) {
             let part = |of: u64| of as f64 / seen.all as f64;
             if part(seen.reading) >= CLOCK_SHARE {
                 idle.clocks.insert(*thread);
             }
-            let own = seen.frames.iter().filter_map(|frame| pairs.get(frame));
-            let (all, still) = own.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-            let is_still = all >= FEWEST_PAIRS && still as f64 >= STILL_SHARE * all as f64;
-            if is_still && part(seen.writing) <= MOST_WRITING {
+            if part(seen.writing) <= MOST_WRITING && seen.is_still(samples, &steps) {
                 idle.still.insert(*thread);
             }
         }
@@ -134,14 +147,11 @@ fn writes_at(samples: &Samples, frame: usize) -> bool {
     })
 }
 
-/// By instruction: pairs of neighbouring samples there, and those between which
-/// no register changed.
-fn pairs(samples: &Samples) -> BTreeMap<usize, (u64, u64)> {
-    let mut found: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
+/// By instruction: pairs of neighbouring samples there.
+fn steps(samples: &Samples) -> BTreeMap<usize, Vec<&Step>> {
+    let mut found: BTreeMap<usize, Vec<&Step>> = BTreeMap::new();
     for step in samples.steps.iter().filter(|step| step.from == step.to) {
-        let one = found.entry(step.from).or_default();
-        one.0 += 1;
-        one.1 += u64::from(step.changes.iter().all(|&change| change == 0));
+        found.entry(step.from).or_default().push(step);
     }
     found
 }

@@ -8,6 +8,7 @@
 //! What a loop is follows from its instructions alone; names only help to say
 //! who it is. No process is stopped or changed.
 
+mod counters;
 mod idle;
 mod pace;
 mod sites;
@@ -210,7 +211,7 @@ impl Tally {
     }
 
     fn sort(&mut self, samples: &Samples, sites: &mut Sites) {
-        let idle = Idle::of(samples);
+        let idle = Idle::of(samples, sites);
         for stack in &samples.stacks {
             *self.used_ns.entry(stack.thread).or_default() += stack.weight_ns;
             let found = sites.of(samples, stack).map(|(site, depth)| {

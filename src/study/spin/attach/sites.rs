@@ -187,6 +187,12 @@ impl Sites {
         anchors.contains(&address)
     }
 
+    /// Does the innermost loop go on with what earlier turns made?
+    pub(super) fn carries(&mut self, samples: &Samples, frame: usize) -> bool {
+        self.around(samples, frame)
+            .is_some_and(|found| found.carries)
+    }
+
     fn around(&mut self, samples: &Samples, frame: usize) -> Option<&SpinLoop> {
         let found = self.loops.entry(frame).or_insert_with(|| {
             let Frame { pid, address, .. } = samples.frames[frame];

@@ -246,8 +246,8 @@ fn a_goroutine_that_yields_is_seen_on_both_stacks() {
     assert!(record.places.iter().all(|place| place.kind == "yielding"));
 }
 
-/// Neighbouring samples at one instruction, with so many of them changed.
-fn met_again(sampled: &mut Sampled, frame: usize, still: usize, changed: usize) {
+/// Neighbouring samples at one instruction, by how much a register changed.
+fn met_again(sampled: &mut Sampled, frame: usize, changes: &[i64]) {
     let step = |change: i64| {
         let mut changes = vec![0; 16];
         changes[3] = change;
@@ -258,7 +258,7 @@ fn met_again(sampled: &mut Sampled, frame: usize, still: usize, changed: usize) 
             changes,
         }
     };
-    let steps = [vec![step(0); still], vec![step(1); changed]].concat();
+    let steps = changes.iter().map(|&change| step(change));
     sampled.samples.steps.extend(steps);
 }
 
@@ -267,18 +267,33 @@ fn a_thread_that_gets_nowhere_waits() {
     // In functions without a loop: a call returns, and is made again.
     let calls: [(&[u64], u64); 1] = [(&[0x1038, 0x103a], 40)];
     let mut waits = sampled(&calls, "");
-    met_again(&mut waits, 0, 38, 1);
+    met_again(&mut waits, 0, &[vec![0; 38], vec![1]].concat());
     assert_eq!(judged(&waits).spin_share, Some(1.0));
     assert_eq!(judged(&waits).places[0].kind, "bare_load");
-    // A register that counts is progress; so few pairs say nothing.
-    for (still, changed) in [(30, 9), (0, 39), (15, 0)] {
+    // One that counts its turns gets nowhere, either.
+    let mut counts = sampled(&calls, "");
+    met_again(&mut counts, 0, &[1000, 900, 1200, 1000].repeat(9));
+    assert_eq!(judged(&counts).spin_share, Some(1.0));
+    // A register that jumps about is progress; so few pairs say nothing.
+    for (still, changed) in [(30, 9), (15, 0)] {
         let mut works = sampled(&calls, "");
-        met_again(&mut works, 0, still, changed);
+        let changes = [vec![0; still], vec![7; changed]].concat();
+        met_again(&mut works, 0, &changes);
         assert_eq!(judged(&works).spin_share, Some(0.0), "{still} {changed}");
     }
+    let mut works = sampled(&calls, "");
+    met_again(&mut works, 0, &[1000, -700, 30, 1_000_000].repeat(9));
+    assert_eq!(judged(&works).spin_share, Some(0.0));
+    // Nor is a count what memory is read by.
+    let mut walks = sampled(&[(&[0x1018], 20), (&[SUM, 0x103a], 20)], "");
+    met_again(&mut walks, 0, &[1000; 36]);
+    for step in &mut walks.samples.steps {
+        step.changes.swap(3, 4);
+    }
+    assert_eq!(judged(&walks).spin_share, Some(0.0));
     // What is not read is not known to be without consequence.
     let mut unread = sampled(&calls, "");
-    met_again(&mut unread, 0, 39, 0);
+    met_again(&mut unread, 0, &[0; 39]);
     unread.samples.code.clear();
     assert_eq!(judged(&unread).spin_share, Some(0.0));
 }
