@@ -255,7 +255,7 @@ fn check_threads(test: &str, source: &str, fewest: usize, expected: std::ops::Ra
     };
     let program = program.to_str().unwrap();
     let look = ["--format", "json", "spin", "attach", "--hz", "3989", "--"];
-    let record = json(&[&look[..], &[program, "all", "6"]].concat());
+    let record = json(&[&look[..], &[program, "all", "0.25"]].concat());
     let threads = record["threads"].as_array().unwrap();
     // Main only starts them.
     let seen = threads.iter().filter(|one| one["name"] != "program");

@@ -7,6 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::machine::End;
 use crate::machine::sim::SimulatedMachine;
+use crate::profile::Stacks;
 use crate::profile::tests::Scene;
 use crate::record::{AttributionRecord, PartRecord, ProfileDiff};
 
@@ -83,6 +84,7 @@ fn profiled(truth: Truth, seed: u64) -> ProfileRecord {
             cpus: "0-1".to_owned(),
         },
         event: None,
+        stacks: Stacks::FramePointers,
         hz: 1000,
         limit: None,
         runs: RUNS,
