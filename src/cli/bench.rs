@@ -73,10 +73,7 @@ pub(super) fn bench(
 
 /// Prints a bench, new or stored.
 pub(super) fn show(record: &Bench, terminal: &Terminal) -> anyhow::Result<()> {
-    if terminal.is_json() {
-        return terminal.print_json(record);
-    }
-    terminal.print(&report::bench(record, terminal.palette()))
+    terminal.show(record, report::bench)
 }
 
 fn exit_of(record: &Bench) -> Exit {

@@ -200,7 +200,7 @@ pub(super) fn carry_out(
     if plan.study == "compare" {
         builds::tell(&mut record);
     }
-    let is_stored = watch.close(&record);
+    let is_stored = watch.close(|store| store.finish(&record));
     Ok((record, is_stored))
 }
 

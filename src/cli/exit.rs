@@ -18,6 +18,15 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// That of a command that ran another, by the status of that; `None` where
+    /// it did not end by itself.
+    pub(super) const fn of_command(status: Option<i32>) -> Self {
+        match status {
+            None | Some(0) => Self::Done,
+            Some(_) => Self::Error,
+        }
+    }
+
     /// The number.
     #[must_use]
     pub const fn status(self) -> u8 {

@@ -34,11 +34,7 @@ pub(super) fn doctor(global: &Global, terminal: &Terminal) -> anyhow::Result<Exi
         usage,
     };
     let record = diagnose(&examined);
-    if terminal.is_json() {
-        terminal.print_json(&record)?;
-    } else {
-        terminal.print(&report::doctor(&record, terminal.palette()))?;
-    }
+    terminal.show(&record, report::doctor)?;
     Ok(Exit::Done)
 }
 

@@ -9,6 +9,7 @@ mod bench;
 mod bound;
 mod compare;
 mod diff;
+mod ending;
 mod exit;
 mod export;
 mod fleet;

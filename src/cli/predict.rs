@@ -67,11 +67,7 @@ pub(super) fn predict(
         median_error: None,
     };
     prediction.check();
-    if terminal.is_json() {
-        terminal.print_json(&prediction)?;
-    } else {
-        terminal.print(&report::prediction(&prediction, terminal.palette()))?;
-    }
+    terminal.show(&prediction, report::prediction)?;
     Ok(Exit::Done)
 }
 

@@ -75,10 +75,7 @@ fn list(terminal: &Terminal) -> anyhow::Result<()> {
         recipes.push(entry(&parse(name, text)?));
     }
     let list = RecipeList { recipes };
-    if terminal.is_json() {
-        return terminal.print_json(&list);
-    }
-    terminal.print(&report::recipes(&list, terminal.palette()))
+    terminal.show(&list, report::recipes)
 }
 
 fn entry(recipe: &Recipe) -> RecipeEntry {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::args::{Global, ReproduceArgs};
+use super::ending::keep_and_show;
 use super::progress::ProgressLine;
 use super::terminal::Terminal;
 use super::{Exit, open_machine, open_store, plan};
@@ -59,21 +60,12 @@ pub(super) fn reproduce(
 }
 
 fn finish(global: &Global, record: &Reproduction, terminal: &Terminal) -> anyhow::Result<Exit> {
-    let stored = open_store(global)?.map(|mut store| store.keep(record));
-    if terminal.is_json() {
-        terminal.print_json(record)?;
-    } else {
-        terminal.print(&report::reproduction(record, terminal.palette()))?;
-    }
-    if let Some(Err(error)) = stored {
-        terminal.error(&error.to_string());
-        return Ok(Exit::Error);
-    }
-    Ok(if record.interrupted {
-        Exit::Interrupted
-    } else {
-        Exit::Done
-    })
+    let show = || terminal.show(record, report::reproduction);
+    let exit = match record.interrupted {
+        true => Exit::Interrupted,
+        false => Exit::Done,
+    };
+    keep_and_show(open_store(global)?, record, terminal, show, exit)
 }
 
 fn wanted(args: &ReproduceArgs) -> anyhow::Result<Vec<&'static Report>> {

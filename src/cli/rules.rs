@@ -80,11 +80,7 @@ fn check(args: &RulesCheckArgs, terminal: &Terminal) -> anyhow::Result<Exit> {
     warn(&plan, &args.file, terminal);
     let file = args.file.display().to_string();
     let record = survey(&plan, &file, &mut LinuxProcesses::open());
-    if terminal.is_json() {
-        terminal.print_json(&record)?;
-    } else {
-        terminal.print(&report::rules(&record, terminal.palette()))?;
-    }
+    terminal.show(&record, report::rules)?;
     Ok(Exit::Done)
 }
 

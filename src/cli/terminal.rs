@@ -82,6 +82,18 @@ impl Terminal {
         self.print(&format!("{}\n", serde_json::to_string(record)?))
     }
 
+    /// Writes a record, as JSON or as the text that is made of it.
+    pub(super) fn show<T: serde::Serialize>(
+        self,
+        record: &T,
+        text: impl FnOnce(&T, Palette) -> String,
+    ) -> anyhow::Result<()> {
+        match self.is_json() {
+            true => self.print_json(record),
+            false => self.print(&text(record, self.palette)),
+        }
+    }
+
     /// A note on standard error, unless quiet.
     pub(super) fn note(self, sentence: &str) {
         if !self.is_quiet {

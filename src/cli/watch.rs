@@ -1,17 +1,17 @@
-//! Stores and shows an experiment while it runs.
+//! Stores and shows an experiment or a search while it runs.
 
 use super::progress::ProgressLine;
 use super::terminal::Terminal;
-use crate::record::{Comparison, RunRecord};
-use crate::store::Store;
-use crate::study::compare::{Observer, Progress};
+use crate::record::{Comparison, RunRecord, SearchRecord};
+use crate::store::{Store, StoreError};
+use crate::study::{compare, search};
 
-/// The observer of `compare` and `aa`.
+/// The observer of `compare`, `aa` and `search`.
 pub(super) struct Watch<'a> {
     store: Option<Store>,
     /// A store that failed once is not written again before the end.
     failure: Option<String>,
-    has_runs: bool,
+    /// A record that has no runs yet: nothing is lost with it.
     begun: Option<String>,
     progress: Option<ProgressLine>,
     terminal: &'a Terminal,
@@ -22,7 +22,6 @@ impl<'a> Watch<'a> {
         Self {
             store,
             failure: None,
-            has_runs: false,
             begun: None,
             progress: terminal.shows_progress().then(ProgressLine::new),
             terminal,
@@ -30,9 +29,13 @@ impl<'a> Watch<'a> {
     }
 
     /// Writes the finished record; false where anything could not be stored.
-    pub(super) fn close(mut self, record: &Comparison) -> bool {
+    pub(super) fn close(
+        mut self,
+        write: impl FnOnce(&mut Store) -> Result<(), StoreError>,
+    ) -> bool {
+        self.clear();
         // It may have been locked for a moment only, or the disk full.
-        let Some(Err(error)) = self.store.as_mut().map(|store| store.finish(record)) else {
+        let Some(Err(error)) = self.store.as_mut().map(write) else {
             if self.failure.is_some() {
                 self.terminal.note("The record is stored after all.");
             }
@@ -44,19 +47,23 @@ impl<'a> Watch<'a> {
         false
     }
 
-    /// The experiment ended by an error: of one that measured nothing no trace
-    /// is kept, and the runs of any other stay as those of one cut off.
+    /// It ended without a record: of one that measured nothing no trace is
+    /// kept, any other stays as one that was cut off.
     pub(super) fn abandon(mut self) {
-        if let Some(line) = &mut self.progress {
-            line.finish();
-        }
-        if let (Some(store), Some(id), false) = (&mut self.store, &self.begun, self.has_runs) {
+        self.clear();
+        if let (Some(store), Some(id)) = (&mut self.store, &self.begun) {
             // What cannot be taken back shows as cut off, which it is.
             let _ = store.withdraw(id);
         }
     }
 
-    fn write(&mut self, write: impl FnOnce(&mut Store) -> Result<(), crate::store::StoreError>) {
+    fn clear(&mut self) {
+        if let Some(line) = &mut self.progress {
+            line.finish();
+        }
+    }
+
+    fn write(&mut self, write: impl FnOnce(&mut Store) -> Result<(), StoreError>) {
         if self.failure.is_some() {
             return;
         }
@@ -76,7 +83,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-impl Observer for Watch<'_> {
+impl compare::Observer for Watch<'_> {
     fn begin(&mut self, record: &Comparison) {
         self.write(|store| store.begin(record));
         self.begun = Some(record.id.clone());
@@ -84,10 +91,10 @@ impl Observer for Watch<'_> {
 
     fn run(&mut self, arm: usize, run: &RunRecord) {
         self.write(|store| store.add_run(arm, run));
-        self.has_runs = true;
+        self.begun = None;
     }
 
-    fn progress(&mut self, progress: &Progress<'_>) {
+    fn progress(&mut self, progress: &compare::Progress<'_>) {
         if let Some(line) = &mut self.progress {
             line.show(progress);
         }
@@ -98,8 +105,30 @@ impl Observer for Watch<'_> {
     }
 
     fn end(&mut self, _record: &Comparison) {
-        if let Some(line) = &mut self.progress {
-            line.finish();
+        self.clear();
+    }
+}
+
+impl search::Observer for Watch<'_> {
+    fn begin(&mut self, record: &SearchRecord) {
+        self.write(|store| store.keep(record));
+        if record.runs.is_empty() {
+            self.begun = Some(record.id.clone());
         }
+    }
+
+    fn progress(&mut self, progress: &search::Progress<'_>) {
+        if let Some(line) = &mut self.progress {
+            line.show_search(progress);
+        }
+    }
+
+    fn block(&mut self, record: &SearchRecord) {
+        self.write(|store| store.keep(record));
+        self.begun = None;
+    }
+
+    fn warn(&mut self, sentence: &str) {
+        self.say(sentence);
     }
 }

@@ -92,7 +92,7 @@ pub(super) fn compare(
     };
     give_back(machine, terminal);
     tell(&mut record, &told);
-    let is_stored = watch.close(&record);
+    let is_stored = watch.close(|store| store.finish(&record));
     finish(&record, &args.experiment.results, terminal)?;
     Ok(match exit(&record, &told) {
         Exit::Done if !is_stored => Exit::Error,

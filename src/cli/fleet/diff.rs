@@ -34,11 +34,7 @@ pub(super) fn diff(
         );
     }
     let found = compare(a.side(), b.side())?;
-    if terminal.is_json() {
-        terminal.print_json(&found)?;
-    } else {
-        terminal.print(&report::fleet_diff(&found, terminal.palette()))?;
-    }
+    terminal.show(&found, report::fleet_diff)?;
     Ok(Exit::Done)
 }
 

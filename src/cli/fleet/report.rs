@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::nodes::{Loaded, loaded};
 use crate::cli::args::{FleetFailure, FleetReportArgs, Global};
+use crate::cli::ending::keep_and_show;
 use crate::cli::export::write_file;
 use crate::cli::report::of_record;
 use crate::cli::terminal::Terminal;
@@ -36,26 +37,23 @@ pub(super) fn report(
         .as_ref()
         .map(|_| of_record(&found))
         .transpose()?;
-    let stored = open_store(global)?.map(|mut store| store.keep(&found));
-    let is_page_printed = args.output.as_deref() == Some(Path::new("-"));
-    match (&args.output, page) {
-        (Some(_), Some(page)) if is_page_printed => terminal.print(&page)?,
-        (Some(path), Some(page)) => write_file(path, &page)?,
-        _ => {}
-    }
-    if terminal.is_json() && !is_page_printed {
-        terminal.print_json(&found)?;
-    } else if !is_page_printed {
-        terminal.print(&report::fleet_report(&found, terminal.palette()))?;
-    }
-    if let Some(path) = args.output.as_ref().filter(|_| !is_page_printed) {
+    let show = || {
+        let (Some(path), Some(page)) = (&args.output, page) else {
+            return terminal.show(&found, report::fleet_report);
+        };
+        if path == Path::new("-") {
+            return terminal.print(&page);
+        }
+        write_file(path, &page)?;
+        terminal.show(&found, report::fleet_report)?;
         terminal.note(&format!("The page: {}", path.display()));
+        Ok(())
+    };
+    let store = open_store(global)?;
+    match keep_and_show(store, &found, terminal, show, Exit::Done)? {
+        Exit::Done => Ok(gate(args, &found, terminal)),
+        exit => Ok(exit),
     }
-    if let Some(Err(error)) = stored {
-        terminal.error(&format!("{error}; the report above is complete"));
-        return Ok(Exit::Error);
-    }
-    Ok(gate(args, &found, terminal))
 }
 
 /// Gates that the user set.

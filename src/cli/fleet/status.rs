@@ -18,11 +18,7 @@ pub(super) fn status(
 ) -> anyhow::Result<Exit> {
     let found = launch::found(global, &args.fleet)?;
     let (status, _) = look(&found)?;
-    if terminal.is_json() {
-        terminal.print_json(&status)?;
-    } else {
-        terminal.print(&report::fleet_status(&status, terminal.palette()))?;
-    }
+    terminal.show(&status, report::fleet_status)?;
     Ok(Exit::Done)
 }
 

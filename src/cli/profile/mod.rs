@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::args::{Global, ProfileAction, ProfileArgs, ProfileView};
+use super::ending::{keep_and_show, unless_interrupted};
 use super::plan::name_and_time;
 use super::terminal::Terminal;
 use super::{Exit, export, open_machine, open_store};
@@ -17,7 +18,6 @@ use crate::machine::{Machine, Output, Subject};
 use crate::record::ProfileRecord;
 use crate::report::{self, ProfileShown};
 use crate::store::Store;
-use crate::study::is_interrupt;
 use crate::study::profile::{self as profiling, Plan, Units};
 use crate::workload::{Better, Metric};
 
@@ -44,40 +44,29 @@ pub(super) fn profile(
         Some(pid) => of_process(args, pid, units, machine.as_mut()),
         None => of_command(args, units, output, machine.as_mut()),
     };
-    match made {
-        Ok(record) => finish(record, store, args, terminal),
-        Err(error) if is_interrupt(&error) => {
-            terminal.warn("interrupted; nothing was stored");
-            Ok(Exit::Interrupted)
-        }
-        Err(error) => Err(error),
+    match unless_interrupted(made, terminal)? {
+        Some(record) => finish(record, store, args, terminal),
+        None => Ok(Exit::Interrupted),
     }
 }
 
 /// Names a profile, keeps it, shows it, and writes its files.
 fn finish(
     mut record: ProfileRecord,
-    mut store: Option<Store>,
+    store: Option<Store>,
     args: &ProfileArgs,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     (record.id, record.started) = name_and_time();
-    let stored = store.as_mut().map(|store| store.keep(&record));
-    if terminal.is_json() {
-        terminal.print_json(&record)?;
-    } else {
+    let show = || {
         let shown = shown(&args.view);
-        terminal.print(&report::profile(&record, &shown, terminal.palette()))?;
-    }
-    write_files(&record, args)?;
-    if let Some(Err(error)) = stored {
-        terminal.error(&format!("{error}; the profile above is complete"));
-        return Ok(Exit::Error);
-    }
-    Ok(match record.exit {
-        None | Some(0) => Exit::Done,
-        Some(_) => Exit::Error,
-    })
+        terminal.show(&record, |record, palette| {
+            report::profile(record, &shown, palette)
+        })?;
+        write_files(&record, args)
+    };
+    let exit = Exit::of_command(record.exit);
+    keep_and_show(store, &record, terminal, show, exit)
 }
 
 const fn shown(view: &ProfileView) -> ProfileShown {

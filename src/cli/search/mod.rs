@@ -3,12 +3,12 @@
 
 mod plan;
 mod threads;
-mod watch;
 
 use super::args::{Global, SearchArgs, SearchResultArgs};
 use super::history::needed_store;
 use super::plan::seed_or_new;
 use super::terminal::Terminal;
+use super::watch::Watch;
 use super::{Exit, export, open_machine, open_store};
 use crate::machine::{Machine, MachineError};
 use crate::record::{HostRecord, SearchAnswer, SearchRecord, Stopped};
@@ -17,7 +17,6 @@ use crate::study::is_interrupt;
 use crate::study::search::{self as searching, Plan, SearchError};
 pub(super) use plan::{default_threads, workload_of};
 pub(super) use threads::beyond;
-use watch::Watch;
 
 pub(super) fn search(
     global: &Global,
@@ -122,7 +121,7 @@ fn carry_out(
             Ok(None)
         }
         Ok(record) => {
-            let is_stored = watch.close(&record);
+            let is_stored = watch.close(|store| store.keep(&record));
             Ok(Some((record, is_stored)))
         }
         Err(SearchError::Machine(MachineError::Interrupted)) => {

@@ -41,10 +41,6 @@ pub(super) fn advise(
     };
     let record = advising::run(&plan, machine.as_mut())?
         .context("neither wake-ups nor switches could be measured here: there is nothing to hold spinning against")?;
-    if terminal.is_json() {
-        terminal.print_json(&record)?;
-    } else {
-        terminal.print(&report::spin_advice(&record, terminal.palette()))?;
-    }
+    terminal.show(&record, report::spin_advice)?;
     Ok(Exit::Done)
 }

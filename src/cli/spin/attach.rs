@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::bail;
 
 use crate::cli::args::{Global, SpinAttachArgs};
+use crate::cli::ending::{keep_and_show, unless_interrupted};
 use crate::cli::plan::name_and_time;
 use crate::cli::subject::{self, Started};
 use crate::cli::terminal::Terminal;
@@ -12,7 +13,6 @@ use crate::cli::{Exit, export, open_machine, open_store};
 use crate::machine::{Machine, Subject};
 use crate::record::{SpinAttachRecord, TraceSource};
 use crate::report;
-use crate::study::is_interrupt;
 use crate::study::spin::attach::{Plan, attach as watch};
 
 /// How long a process is sampled where nothing is said.
@@ -24,35 +24,29 @@ pub(super) fn attach(
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     let mut machine = open_machine(global, 0, false)?;
-    let mut store = open_store(global)?;
+    let store = open_store(global)?;
     let made = match args.pid {
         Some(pid) => of_process(args, pid, machine.as_mut()),
         None if args.argv.is_empty() => bail!("say what to look at: -- COMMAND, or --pid PID"),
         None => of_command(args, machine.as_mut()),
     };
-    let mut record = match made {
-        Ok(record) => record,
-        Err(error) if is_interrupt(&error) => {
-            terminal.warn("interrupted; nothing was stored");
-            return Ok(Exit::Interrupted);
-        }
-        Err(error) => return Err(error),
+    let Some(mut record) = unless_interrupted(made, terminal)? else {
+        return Ok(Exit::Interrupted);
     };
     (record.id, record.started) = name_and_time();
-    let stored = store.as_mut().map(|store| store.keep(&record));
-    if terminal.is_json() {
-        terminal.print_json(&record)?;
-    } else {
-        terminal.print(&report::spin_attach(&record, terminal.palette()))?;
+    let show = || {
+        terminal.show(&record, report::spin_attach)?;
+        match &args.sampling.export_json {
+            Some(path) => {
+                export::write_file(path, &format!("{}\n", serde_json::to_string(&record)?))
+            }
+            None => Ok(()),
+        }
+    };
+    match keep_and_show(store, &record, terminal, show, Exit::Done)? {
+        Exit::Done => judged(args, &record, terminal),
+        exit => Ok(exit),
     }
-    if let Some(path) = &args.sampling.export_json {
-        export::write_file(path, &format!("{}\n", serde_json::to_string(&record)?))?;
-    }
-    if let Some(Err(error)) = stored {
-        terminal.error(&format!("{error}; what is shown above is complete"));
-        return Ok(Exit::Error);
-    }
-    judged(args, &record, terminal)
 }
 
 fn judged(

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use crate::cli::args::{Global, SpinPauseArgs};
+use crate::cli::ending::keep_and_show;
 use crate::cli::plan::name_and_time;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, open_machine, open_store};
@@ -37,41 +38,29 @@ pub(super) fn pause(
             blind_gap_ns: args.max_blind_gap.as_secs_f64() * 1e9,
         }),
     };
-    let mut store = open_store(global)?;
+    let store = open_store(global)?;
     let mut record = measuring::run(&plan, machine.as_mut())?;
     (record.id, record.started) = name_and_time();
     if record.cpus.is_empty() && record.check.is_none() {
         let why = record.notes.first().cloned().unwrap_or_default();
         bail!("PAUSE could not be measured: {why}");
     }
-    let stored = store.as_mut().map(|store| store.keep(&record));
-    let is_fine = match (&record.check, terminal.is_json()) {
-        (Some(check), false) => {
-            terminal.print(&report::spin_check(check, terminal.palette()))?;
-            check.is_fine
+    let show = || match &record.check {
+        Some(check) if !terminal.is_json() => {
+            terminal.print(&report::spin_check(check, terminal.palette()))
         }
-        (check, _) => {
-            show(&record, terminal)?;
-            check.as_ref().is_none_or(|check| check.is_fine)
-        }
+        _ => show(&record, terminal),
     };
-    if let Some(Err(error)) = stored {
-        terminal.error(&format!("{error}; the measurement above is complete"));
-        return Ok(Exit::Error);
-    }
-    Ok(if is_fine {
-        Exit::Done
-    } else {
-        Exit::GateFailed
-    })
+    let exit = match record.check.as_ref().is_none_or(|check| check.is_fine) {
+        true => Exit::Done,
+        false => Exit::GateFailed,
+    };
+    keep_and_show(store, &record, terminal, show, exit)
 }
 
 /// Prints a measurement, new or stored.
 pub(in crate::cli) fn show(record: &SpinPauseRecord, terminal: &Terminal) -> anyhow::Result<()> {
-    if terminal.is_json() {
-        return terminal.print_json(record);
-    }
-    terminal.print(&report::spin_pause(record, terminal.palette()))
+    terminal.show(record, report::spin_pause)
 }
 
 /// The CPUs of `--cpus`, all of which must be allowed ones.

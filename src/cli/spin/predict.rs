@@ -46,11 +46,7 @@ pub(super) fn predict(
         from,
         cpus,
     });
-    if terminal.is_json() {
-        terminal.print_json(&record)?;
-    } else {
-        terminal.print(&report::spin_prediction(&record, terminal.palette()))?;
-    }
+    terminal.show(&record, report::spin_prediction)?;
     Ok(Exit::Done)
 }
 

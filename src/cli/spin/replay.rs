@@ -5,17 +5,16 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use crate::cli::args::{Global, SpinReplayArgs};
+use crate::cli::ending::{keep_and_show, unless_interrupted};
 use crate::cli::plan::name_and_time;
 use crate::cli::progress::ProgressLine;
 use crate::cli::terminal::Terminal;
 use crate::cli::{Exit, open_machine, open_store};
 use crate::machine::linux::random_seed;
-use crate::record::SpinReplayRecord;
 use crate::report;
 use crate::spin::algorithm::Algorithm;
 use crate::spin::chips::chip;
 use crate::spin::table::algorithm;
-use crate::study::is_interrupt;
 use crate::study::spin::replay::{self as replaying, Experiment, FUTEX, Plan};
 
 /// More delays than this are a slip of the pen.
@@ -32,7 +31,7 @@ pub(super) fn replay(
 ) -> anyhow::Result<Exit> {
     let plan = plan(args)?;
     let mut machine = open_machine(global, args.seed.unwrap_or_else(random_seed), false)?;
-    let mut store = open_store(global)?;
+    let store = open_store(global)?;
     let mut line = terminal.shows_progress().then(ProgressLine::new);
     let mut on_cell = |done: usize, all: usize| {
         if let Some(line) = &mut line {
@@ -43,30 +42,12 @@ pub(super) fn replay(
     if let Some(line) = &mut line {
         line.finish();
     }
-    let mut record = match made {
-        Ok(record) => record,
-        Err(error) if is_interrupt(&error) => {
-            terminal.warn("interrupted; nothing was stored");
-            return Ok(Exit::Interrupted);
-        }
-        Err(error) => return Err(error),
+    let Some(mut record) = unless_interrupted(made, terminal)? else {
+        return Ok(Exit::Interrupted);
     };
     (record.id, record.started) = name_and_time();
-    let stored = store.as_mut().map(|store| store.keep(&record));
-    show(&record, terminal)?;
-    if let Some(Err(error)) = stored {
-        terminal.error(&format!("{error}; the replay above is complete"));
-        return Ok(Exit::Error);
-    }
-    Ok(Exit::Done)
-}
-
-/// Prints a replay.
-fn show(record: &SpinReplayRecord, terminal: &Terminal) -> anyhow::Result<()> {
-    if terminal.is_json() {
-        return terminal.print_json(record);
-    }
-    terminal.print(&report::spin_replay(record, terminal.palette()))
+    let show = || terminal.show(&record, report::spin_replay);
+    keep_and_show(store, &record, terminal, show, Exit::Done)
 }
 
 fn plan(args: &SpinReplayArgs) -> anyhow::Result<Plan> {

@@ -72,11 +72,7 @@ pub(super) fn scan(
     let mut record = assemble(binaries, chips, Question { cpus, limit });
     record.skipped = skipped;
     tell_skipped(&record, terminal)?;
-    if terminal.is_json() {
-        terminal.print_json(&record)?;
-    } else {
-        terminal.print(&report::spin_scan(&record, terminal.palette()))?;
-    }
+    terminal.show(&record, report::spin_scan)?;
     Ok(match record.passed {
         Some(false) => Exit::GateFailed,
         _ => Exit::Done,

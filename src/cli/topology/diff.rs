@@ -18,11 +18,7 @@ pub(super) fn diff(a: &Path, b: &Path, terminal: &Terminal) -> anyhow::Result<Ex
     let names = [a, b].map(|path| path.display().to_string());
     let (of_a, of_b) = (record_of("A", a)?, record_of("B", b)?);
     let found = TopologyDiff::between([&names[0], &names[1]], &of_a, &of_b);
-    if terminal.is_json() {
-        terminal.print_json(&found)?;
-    } else {
-        terminal.print(&report::topology_diff(&found, terminal.palette()))?;
-    }
+    terminal.show(&found, report::topology_diff)?;
     Ok(Exit::Done)
 }
 

@@ -2,6 +2,7 @@
 
 use super::show;
 use crate::cli::args::{Global, TopologyArgs};
+use crate::cli::ending::keep_and_show;
 use crate::cli::maps;
 use crate::cli::plan::name_and_time;
 use crate::cli::progress::ProgressLine;
@@ -43,7 +44,7 @@ pub(super) fn measure(
             ..SurveyRecord::default()
         },
     };
-    let mut store = open_store(global)?;
+    let store = open_store(global)?;
     let mut machine = open_machine(global, seed, false)?;
     let mut watch = Watch {
         line: terminal.shows_progress().then(ProgressLine::new),
@@ -59,15 +60,13 @@ pub(super) fn measure(
             Err(error) => terminal.warn(&format!("earlier maps were not consulted: {error}")),
         }
     }
-    let stored = store.as_mut().map(|store| store.keep(&outcome.record));
-    show(&outcome.topology, &outcome.record, terminal)?;
-    if let Some(Err(error)) = stored {
-        terminal.error(&format!("{error}; the measurement above is complete"));
-        return Ok(Exit::Error);
-    }
-    if outcome.is_interrupted {
-        terminal.warn("interrupted: what was measured by then is shown");
-        return Ok(Exit::Interrupted);
-    }
-    Ok(Exit::Done)
+    let show = || show(&outcome.topology, &outcome.record, terminal);
+    let exit = match outcome.is_interrupted {
+        true => {
+            terminal.warn("interrupted: what was measured by then is shown");
+            Exit::Interrupted
+        }
+        false => Exit::Done,
+    };
+    keep_and_show(store, &outcome.record, terminal, show, exit)
 }

@@ -25,11 +25,7 @@ pub(super) fn placements(
         bail!("--placements: this process may not use any CPU of this machine");
     }
     let record = PlacementsRecord::new(topology, &threads);
-    if terminal.is_json() {
-        terminal.print_json(&record)?;
-    } else {
-        terminal.print(&report::placements(&record, terminal.palette()))?;
-    }
+    terminal.show(&record, report::placements)?;
     Ok(Exit::Done)
 }
 

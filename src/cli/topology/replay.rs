@@ -24,10 +24,6 @@ pub(super) fn replay(file: &Path, terminal: &Terminal) -> anyhow::Result<Exit> {
         contention: None,
     });
     let record = ReplayRecord::new(cpus, &wiring);
-    if terminal.is_json() {
-        terminal.print_json(&record)?;
-    } else {
-        terminal.print(&report::replay(&record, terminal.palette()))?;
-    }
+    terminal.show(&record, report::replay)?;
     Ok(Exit::Done)
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::bail;
 
 use super::args::{Global, TraceAction, TraceArgs, TraceFiles};
+use super::ending::{keep_and_show, unless_interrupted};
 use super::plan::name_and_time;
 use super::terminal::Terminal;
 use super::{Exit, export as export_text, open_machine, open_store};
@@ -18,7 +19,6 @@ use crate::machine::{Machine, Subject};
 use crate::record::{TraceRecord, TraceSource};
 use crate::report;
 use crate::store::Store;
-use crate::study::is_interrupt;
 use crate::study::trace::{self as tracing, Plan};
 use crate::trace::Tier;
 use export::Sinks;
@@ -50,47 +50,35 @@ pub(super) fn trace(
     } else {
         of_command(args, tier, machine.as_mut(), &mut sinks)
     };
-    match made {
-        Ok(record) => finish(record, store, sinks, &args.files, terminal),
-        Err(error) if is_interrupt(&error) => {
-            terminal.warn("interrupted; nothing was stored");
-            Ok(Exit::Interrupted)
-        }
-        Err(error) => Err(error),
+    match unless_interrupted(made, terminal)? {
+        Some(record) => finish(record, store, sinks, &args.files, terminal),
+        None => Ok(Exit::Interrupted),
     }
 }
 
 /// Names a trace, keeps it, shows it, and writes its files.
 fn finish(
     mut record: TraceRecord,
-    mut store: Option<Store>,
+    store: Option<Store>,
     sinks: Sinks,
     files: &TraceFiles,
     terminal: &Terminal,
 ) -> anyhow::Result<Exit> {
     (record.id, record.started) = name_and_time();
-    let stored = store.as_mut().map(|store| store.keep(&record));
-    show(&record, terminal)?;
-    if let Some(path) = &files.export_json {
-        export_text::write_file(path, &format!("{}\n", serde_json::to_string(&record)?))?;
-    }
-    sinks.finish(Some(&record))?;
-    if let Some(Err(error)) = stored {
-        terminal.error(&format!("{error}; the trace above is complete"));
-        return Ok(Exit::Error);
-    }
-    Ok(match record.exit {
-        None | Some(0) => Exit::Done,
-        Some(_) => Exit::Error,
-    })
+    let show_and_write = || {
+        show(&record, terminal)?;
+        if let Some(path) = &files.export_json {
+            export_text::write_file(path, &format!("{}\n", serde_json::to_string(&record)?))?;
+        }
+        sinks.finish(Some(&record))
+    };
+    let exit = Exit::of_command(record.exit);
+    keep_and_show(store, &record, terminal, show_and_write, exit)
 }
 
 /// Prints a trace, new or stored.
 pub(super) fn show(record: &TraceRecord, terminal: &Terminal) -> anyhow::Result<()> {
-    if terminal.is_json() {
-        return terminal.print_json(record);
-    }
-    terminal.print(&report::trace(record, terminal.palette()))
+    terminal.show(record, report::trace)
 }
 
 /// `--tier`, for all commands that take it.

@@ -1,0 +1,46 @@
+//! How commands that make a record end: it is kept, then shown, and what could
+//! not be stored is said below it.
+
+use super::exit::Exit;
+use super::terminal::Terminal;
+use crate::record::StoredRecord;
+use crate::store::Store;
+use crate::study::is_interrupt;
+
+/// What was made; `None`, told, where the user stopped it.
+///
+/// # Errors
+/// Any other failure to make it.
+pub(super) fn unless_interrupted<T>(
+    made: anyhow::Result<T>,
+    terminal: &Terminal,
+) -> anyhow::Result<Option<T>> {
+    match made {
+        Err(error) if is_interrupt(&error) => {
+            terminal.warn("interrupted; nothing was stored");
+            Ok(None)
+        }
+        made => made.map(Some),
+    }
+}
+
+/// Keeps a record, shows it, and says what could not be stored; `exit`: of a
+/// command whose record is kept.
+///
+/// # Errors
+/// Those of `show`, which also writes the files that were asked for.
+pub(super) fn keep_and_show<R: StoredRecord>(
+    store: Option<Store>,
+    record: &R,
+    terminal: &Terminal,
+    show: impl FnOnce() -> anyhow::Result<()>,
+    exit: Exit,
+) -> anyhow::Result<Exit> {
+    let stored = store.map(|mut store| store.keep(record));
+    show()?;
+    if let Some(Err(error)) = stored {
+        terminal.error(&format!("{error}; what is shown above is complete"));
+        return Ok(Exit::Error);
+    }
+    Ok(exit)
+}
