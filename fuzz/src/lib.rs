@@ -1,249 +1,56 @@
-//! What must hold whatever was read: checks that several fuzz targets share.
-//!
-//! Nothing here is about how a text is written; only about the values that
-//! came out of it, and about what pinwise then shows of them.
+//! Everything in pinwise that reads text or files from outside, as functions
+//! that take any bytes and panic where something does not hold. The tests give
+//! them seeds and what becomes of those by chance; `libfuzzer` looks on.
 
-use std::io::Cursor;
-use std::path::Path;
+mod invariants;
+mod targets;
 
-use pinwise::placement::{Placement, Realised};
-use pinwise::record::{
-    HostRecord, TOPOLOGY_SCHEMA, TRACE_SCHEMA, TopologyRecord, TraceRecord, TraceSource,
-};
-use pinwise::report::{self, Palette, TraceCsv, TracePerfetto};
-use pinwise::study::trace::{About, Book};
-use pinwise::topology::{CpuSet, Level, Node, NodeKind, Topology};
-use pinwise::trace::import::{Import, ImportError, Whom};
-use pinwise::trace::{Event, What};
-use serde::{Serialize, de::DeserializeOwned};
-
-/// Larger machines are read, but not looked at from all sides: a target should
-/// make thousands of runs per second.
-const LARGEST_MACHINE: usize = 256;
-
-/// One placement of each kind, some with counts that small machines lack.
-const PLACEMENTS: [&str; 16] = [
-    "os-default",
-    "compact*2",
-    "spread*2",
-    "balanced*3",
-    "one-per-core",
-    "one-per-llc",
-    "one-per-numa",
-    "one-core:1",
-    "one-llc",
-    "one-numa/mem=bind",
-    "one-package/mem=interleave",
-    "p-cores",
-    "e-cores",
-    "shape:core=2,smt=1",
-    "shape:pkg=1,llc=1",
-    "cpu:0",
-];
-
-/// A machine is consistent, can be written down, shown and placed on.
-pub fn check_topology(topology: &Topology, warnings: &[String]) {
-    if topology.cpus.len() > LARGEST_MACHINE {
-        return;
-    }
-    check_sets(topology);
-    check_cpus(topology);
-    check_tree(topology);
-    let record = TopologyRecord::new(topology, warnings);
-    assert_eq!(through_json(&record, TOPOLOGY_SCHEMA), record);
-    check_topology_faces(topology, &record);
-    for name in PLACEMENTS {
-        let placement: Placement = name.parse().expect("a placement of the list above");
-        check_placement(&placement, topology);
-    }
-}
-
-/// A machine is shown by every face without control characters, and read again
-/// from hwloc's XML with the same CPUs.
-pub fn check_topology_faces(topology: &Topology, record: &TopologyRecord) {
-    check_shown(&report::topology(topology, record, Palette::default()));
-    check_shown(&report::topology_svg(topology, record));
-    let xml = report::topology_xml(topology, record);
-    check_shown(&xml);
-    if !topology.online.is_empty() {
-        let (read, _) = Topology::from_hwloc_xml(&xml).expect("pinwise reads what it writes");
-        assert_eq!(read.online, topology.online);
-        assert_eq!(read.allowed, topology.allowed);
-    }
-}
-
-/// Where a placement can be had, its CPUs are allowed ones and as many as
-/// asked for.
-pub fn check_placement(placement: &Placement, topology: &Topology) -> Option<Realised> {
-    let realised = match placement.realise(topology) {
-        Ok(realised) => realised,
-        Err(error) => {
-            assert!(!error.to_string().is_empty());
-            return None;
+/// Calls a macro with the names of all targets.
+#[macro_export]
+macro_rules! with_targets {
+    ($macro:ident) => {
+        $macro! {
+            arguments
+            capture
+            command
+            cpuset
+            elf_scan
+            emitted
+            fleet_record
+            fleet_template
+            ftrace
+            host_files
+            hostlist
+            hwloc_xml
+            journal
+            latency_matrix
+            ledger
+            loop_decode
+            metric
+            perf_data
+            perf_records
+            placement
+            prometheus
+            recipe
+            record
+            rules
+            sample_records
+            series
+            simulated_machine
+            store_location
+            study_file
+            synthetic
+            topology_diff
         }
     };
-    assert!(realised.cpus.is_subset(&topology.allowed), "{placement}");
-    if !topology.allowed.is_empty() {
-        assert!(!realised.cpus.is_empty(), "{placement}");
-    }
-    if let Some(count) = placement.count {
-        assert_eq!(realised.cpus.len(), count, "{placement}");
-    }
-    assert_eq!(realised.used.cpus, realised.cpus.len());
-    check_shown(&report::explain(&realised, Palette::default()));
-    Some(realised)
 }
 
-/// Text for a terminal holds no control characters: they could come from the
-/// file that was read, and fool the reader.
-pub fn check_shown(text: &str) {
-    let bad = text.chars().find(|&c| c.is_control() && c != '\n');
-    assert_eq!(bad, None, "{text:?}");
-}
-
-/// A record written down and read again.
-pub fn through_json<T: Serialize + DeserializeOwned>(record: &T, schema: &'static str) -> T {
-    let text = serde_json::to_string(record).expect("records are JSON");
-    pinwise::record::read(&text, schema).expect("pinwise reads what it writes")
-}
-
-/// A trace is refused in one line, or becomes events: not more than its bytes
-/// could hold, harmless wherever they are written, and the same for everybody
-/// and for the first process in it.
-pub fn check_import(bytes: &[u8]) {
-    let mut csv = TraceCsv::new(Vec::new()).expect("memory");
-    let mut perfetto = TracePerfetto::new(std::io::sink());
-    let mut process = None;
-    let mut count = 0;
-    let topology = Topology::from_synthetic("core:2 pu:2").expect("a machine");
-    let mut analysed = None;
-    let read = Import::open(Cursor::new(bytes)).and_then(|import| {
-        assert!(!import.facts().format.is_empty());
-        let book = analysed.insert(Book::new(&topology, import.facts().scope));
-        import.read(Whom::Default, &mut |events| {
-            count += events.len();
-            book.take(events);
-            csv.write(events).expect("memory");
-            perfetto.write(events).expect("nowhere");
-            process = process.or_else(|| events.iter().find_map(process_of));
-        })
-    });
-    // A record makes its event, names, processes, and an end.
-    assert!(count <= 8 * bytes.len());
-    match read {
-        Ok(imported) => {
-            imported.notes.iter().for_each(|note| check_shown(note));
-            if let Some(book) = analysed {
-                check_trace(&book.close(about(imported.notes, &topology)));
-            }
-        }
-        Err(error) => {
-            let told = error.to_string();
-            assert!(!told.is_empty() && !told.contains('\n'), "{told}");
-        }
-    }
-    if let Some(process) = process {
-        let again = Import::open(Cursor::new(bytes))
-            .and_then(|import| import.read(Whom::Process(process), &mut |_| {}));
-        assert!(!matches!(again, Err(ImportError::NoProcess(_))));
-    }
-}
-
-fn about(notes: Vec<String>, topology: &Topology) -> About {
-    About {
-        source: TraceSource::Import {
-            path: "trace".to_owned(),
-            pid: None,
-        },
-        tier: "perf.data".to_owned(),
-        host: HostRecord::new("local".to_owned(), false, topology),
-        span_ns: None,
-        throttled: None,
-        notes,
-        tags: Vec::new(),
-    }
-}
-
-/// What a trace comes to is written, read again as the same and shown.
-fn check_trace(record: &TraceRecord) {
-    assert_eq!(&through_json(record, TRACE_SCHEMA), record);
-    check_shown(&report::trace(record, Palette::default()));
-}
-
-fn process_of(event: &Event) -> Option<i32> {
-    match event.what {
-        What::Known { process, .. } => Some(process),
-        _ => None,
-    }
-}
-
-/// A folder for files that a target must hand over by path; in memory where
-/// the system has such a place.
-pub fn folder() -> tempfile::TempDir {
-    let memory = Path::new("/dev/shm");
-    let made = if memory.is_dir() {
-        tempfile::tempdir_in(memory)
-    } else {
-        tempfile::tempdir()
+macro_rules! table {
+    ($($name:ident)+) => {
+        /// All targets by name.
+        pub const TARGETS: &[(&str, fn(&[u8]))] =
+            &[$((stringify!($name), targets::$name::run)),+];
     };
-    made.expect("a folder for temporary files")
 }
 
-fn check_sets(topology: &Topology) {
-    assert!(topology.allowed.is_subset(&topology.online));
-    for units in [&topology.cores, &topology.llcs, &topology.packages] {
-        let union = units.iter().fold(CpuSet::new(), |all, set| all.union(set));
-        let members: usize = units.iter().map(CpuSet::len).sum();
-        assert_eq!(members, union.len(), "units of a level are disjoint");
-        assert!(union.is_subset(&topology.online));
-        assert!(units.iter().all(|unit| !unit.is_empty()));
-    }
-    let in_cores: usize = topology.cores.iter().map(CpuSet::len).sum();
-    assert_eq!(in_cores, topology.online.len(), "every CPU has a core");
-    let counts = topology.counts();
-    assert!(counts.cores <= counts.cpus && counts.llcs <= counts.cpus);
-}
-
-fn check_cpus(topology: &Topology) {
-    for cpu in &topology.cpus {
-        assert_eq!(topology.cpu(cpu.id), Some(cpu));
-        assert_eq!(cpu.online, topology.online.contains(cpu.id));
-        assert_eq!(cpu.allowed, topology.allowed.contains(cpu.id));
-        let units = [
-            (cpu.core, &topology.cores),
-            (cpu.llc, &topology.llcs),
-            (cpu.package, &topology.packages),
-        ];
-        for (index, sets) in units {
-            assert!(index.is_none_or(|index| sets[index].contains(cpu.id)));
-        }
-        assert!(cpu.online || (cpu.core, cpu.llc, cpu.package) == (None, None, None));
-    }
-}
-
-/// Every node lies inside its parent and beside its siblings, and every CPU
-/// stands in the tree once.
-fn check_tree(topology: &Topology) {
-    for (tree, within) in [
-        (topology.tree(), &topology.online),
-        (topology.allowed_tree(), &topology.allowed),
-    ] {
-        let mut leaves = CpuSet::new();
-        let mut count = 0;
-        tree.walk(&mut |node: &Node, _| {
-            let below: usize = node.children.iter().map(|child| child.cpus.len()).sum();
-            let union = node
-                .children
-                .iter()
-                .fold(CpuSet::new(), |all, child| all.union(&child.cpus));
-            assert_eq!(below, union.len());
-            assert!(union.is_subset(&node.cpus));
-            if node.kind == NodeKind::Unit(Level::Cpu) {
-                leaves = leaves.union(&node.cpus);
-                count += 1;
-            }
-        });
-        assert_eq!(&leaves, within);
-        assert_eq!(count, within.len());
-    }
-}
+with_targets!(table);

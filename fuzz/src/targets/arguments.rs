@@ -2,13 +2,11 @@
 //! durations, shares and counts are private; they are reached through the
 //! command line.
 
-#![no_main]
-
 use clap::Parser;
-use libfuzzer_sys::fuzz_target;
 use pinwise::cli::Cli;
 
-fuzz_target!(|text: &[u8]| {
+/// Reads any bytes.
+pub(crate) fn run(text: &[u8]) {
     let Ok(text) = std::str::from_utf8(text) else {
         return;
     };
@@ -16,4 +14,4 @@ fuzz_target!(|text: &[u8]| {
     if let Err(error) = Cli::try_parse_from(arguments) {
         assert!(!error.to_string().is_empty());
     }
-});
+}

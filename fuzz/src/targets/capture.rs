@@ -1,14 +1,12 @@
 //! Captured machines: the text form round-trips, and whatever the files say, a
 //! consistent machine comes out.
 
-#![no_main]
-
-use invariants::check_topology;
-use libfuzzer_sys::fuzz_target;
+use crate::invariants::check_topology;
 use pinwise::threads::Host;
 use pinwise::topology::{Capture, Topology, wanted_cgroup_files};
 
-fuzz_target!(|text: &[u8]| {
+/// Reads any bytes.
+pub(crate) fn run(text: &[u8]) {
     let Ok(text) = std::str::from_utf8(text) else {
         return;
     };
@@ -31,4 +29,4 @@ fuzz_target!(|text: &[u8]| {
         assert!(places.cpus().is_subset(&host.topology().allowed));
         assert_eq!(places.threads(), host.workers().parallelism);
     }
-});
+}

@@ -1,12 +1,10 @@
 //! A command line, and on the lines below it parameters such as
 //! `threads=1..8`: quoting round-trips, and sweeps multiply as they say.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use pinwise::workload::{Command, Sweep};
 
-fuzz_target!(|text: &[u8]| {
+/// Reads any bytes.
+pub(crate) fn run(text: &[u8]) {
     let Ok(text) = std::str::from_utf8(text) else {
         return;
     };
@@ -25,7 +23,7 @@ fuzz_target!(|text: &[u8]| {
         assert_eq!(filled, line);
     }
     check_line(filled);
-});
+}
 
 fn check_line(line: &str) {
     let Ok(command) = Command::from_line(line) else {

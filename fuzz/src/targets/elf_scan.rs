@@ -1,13 +1,11 @@
 //! ELF files: refused with a reason, or code no larger than the file, whose
 //! loops lie in it.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use pinwise::code::{demangled, elf};
 use pinwise::spin::scan::scan;
 
-fuzz_target!(|bytes: &[u8]| {
+/// Reads any bytes.
+pub(crate) fn run(bytes: &[u8]) {
     let binary = match elf::read(bytes) {
         Ok(binary) => binary,
         Err(error) => {
@@ -33,4 +31,4 @@ fuzz_target!(|bytes: &[u8]| {
     for site in scan(&binary, "a.out").loops {
         assert!(site.inner.hints > 0 && binary.code_at(site.inner.start).is_some());
     }
-});
+}

@@ -1,17 +1,15 @@
 //! The words of other tools: lists, masks and places are read or refused, and
 //! any CPUs that could be read are emitted for every tool.
 
-#![no_main]
-
 use std::sync::LazyLock;
 
-use invariants::check_shown;
-use libfuzzer_sys::fuzz_target;
+use crate::invariants::check_shown;
 use pinwise::placement::emit::{Context, Target, Tool, emit};
 use pinwise::placement::{Kind, Placement, Wish, read};
 use pinwise::topology::{CpuSet, Topology};
 
-fuzz_target!(|text: &[u8]| {
+/// Reads any bytes.
+pub(crate) fn run(text: &[u8]) {
     let Ok(text) = std::str::from_utf8(text) else {
         return;
     };
@@ -36,7 +34,7 @@ fuzz_target!(|text: &[u8]| {
     for set in sets.chain(lists.into_iter().flatten()).take(20) {
         check(set, text, machine);
     }
-});
+}
 
 fn check(set: CpuSet, text: &str, machine: &Topology) {
     let mut placement = Placement::new(Wish::Cpus(set.clone()));

@@ -1,12 +1,9 @@
 //! The files of `/sys` and `/proc` that `doctor` and `topology --from FOLDER`
 //! read, given in the text form of a capture and put into a folder.
 
-#![no_main]
-
 use std::path::{Component, Path, PathBuf};
 
-use invariants::check_topology;
-use libfuzzer_sys::fuzz_target;
+use crate::invariants::check_topology;
 use pinwise::machine::linux::{capture_folder, read_host_facts};
 use pinwise::topology::Topology;
 
@@ -14,13 +11,14 @@ use pinwise::topology::Topology;
 const MOST_FILES: usize = 24;
 const DEEPEST: usize = 8;
 
-fuzz_target!(|text: &[u8]| {
+/// Reads any bytes.
+pub(crate) fn run(text: &[u8]) {
     let Ok(text) = std::str::from_utf8(text) else {
         return;
     };
     // Only the look of the text form is borrowed: its reader is the target
     // `capture`, and does not list paths.
-    let folder = invariants::folder();
+    let folder = crate::invariants::folder();
     for line in text.lines().take(MOST_FILES) {
         if let Some((path, content)) = line.split_once('\t')
             && let Some(path) = inside(folder.path(), path)
@@ -34,7 +32,7 @@ fuzz_target!(|text: &[u8]| {
         let (topology, warnings) = Topology::from_capture(&capture);
         check_topology(&topology, &warnings);
     }
-});
+}
 
 /// The path below the folder, unless it would lead out of it.
 fn inside(folder: &Path, path: &str) -> Option<PathBuf> {

@@ -4,12 +4,9 @@
 //! The journal's parser is private; it is reached as users reach it, by opening
 //! a store beside which a journal lies.
 
-#![no_main]
-
 use std::path::Path;
 use std::sync::LazyLock;
 
-use libfuzzer_sys::fuzz_target;
 use pinwise::machine::Machine;
 use pinwise::machine::sim::SimulatedMachine;
 use pinwise::record::{Comparison, RunRecord};
@@ -20,13 +17,13 @@ use pinwise::workload::Command;
 const ID: &str = "one";
 
 thread_local! {
-    static FOLDER: tempfile::TempDir = invariants::folder();
+    static FOLDER: tempfile::TempDir = crate::invariants::folder();
 }
 
 /// A store with a record that has begun, as the bytes of its file, and a whole
 /// line of its journal.
 static BEGUN: LazyLock<(Vec<u8>, Vec<u8>)> = LazyLock::new(|| {
-    let folder = invariants::folder();
+    let folder = crate::invariants::folder();
     let path = folder.path().join("x.db");
     let (record, run) = comparison();
     let mut store = Store::open(&path).expect("a store");
@@ -37,7 +34,8 @@ static BEGUN: LazyLock<(Vec<u8>, Vec<u8>)> = LazyLock::new(|| {
     (read(&path), read(&folder.path().join("x.db.one.runs")))
 });
 
-fuzz_target!(|bytes: &[u8]| {
+/// Reads any bytes.
+pub(crate) fn run(bytes: &[u8]) {
     let (database, line) = &*BEGUN;
     FOLDER.with(|folder| {
         let path = folder.path().join("x.db");
@@ -60,7 +58,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert!((1..=stored.runs.len()).contains(&kept));
         }
     });
-});
+}
 
 /// A small simulated comparison without its runs, and one of them.
 fn comparison() -> (Comparison, RunRecord) {

@@ -2,13 +2,11 @@
 //! disjoint and hold CPUs of the matrix, what was read is written and read
 //! again as the same.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use pinwise::topology::CpuSet;
 use pinwise::topology::wiring::{Evidence, PairMatrix, infer};
 
-fuzz_target!(|text: &[u8]| {
+/// Reads any bytes.
+pub(crate) fn run(text: &[u8]) {
     let Ok(text) = std::str::from_utf8(text) else {
         return;
     };
@@ -16,7 +14,7 @@ fuzz_target!(|text: &[u8]| {
         Ok(matrix) => check(&matrix),
         Err(error) => assert!(!error.to_string().is_empty()),
     }
-});
+}
 
 fn check(matrix: &PairMatrix) {
     let written = PairMatrix::from_csv(&matrix.to_csv()).expect("what was written is read");

@@ -1,9 +1,6 @@
 //! Machine code: the first byte tells the architecture, two more the address
 //! that is asked for. Every address has its instructions and loops, or none.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use pinwise::code::{Arch, Code, disassemble};
 use pinwise::spin::identify::{Evidence, identify};
 use pinwise::spin::loops::{begins_at, is_hint_function, loops_at};
@@ -11,7 +8,8 @@ use pinwise::spin::loops::{begins_at, is_hint_function, loops_at};
 /// More than loops are looked for in.
 const LONGEST: usize = 12_000;
 
-fuzz_target!(|bytes: &[u8]| {
+/// Reads any bytes.
+pub(crate) fn run(bytes: &[u8]) {
     let [arch, low, high, bytes @ ..] = bytes else {
         return;
     };
@@ -51,4 +49,4 @@ fuzz_target!(|bytes: &[u8]| {
     for one in disassemble(&code, code.start, code.end()) {
         assert!(one.length > 0 && !one.text.is_empty());
     }
-});
+}

@@ -2,12 +2,10 @@
 //! a program printed: a reading is a cost that ratios can be made of, or there
 //! is a reason why there is none.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use pinwise::workload::{Measured, Metric};
 
-fuzz_target!(|bytes: &[u8]| {
+/// Reads any bytes.
+pub(crate) fn run(bytes: &[u8]) {
     let at = bytes.iter().position(|&byte| byte == b'\n');
     let (spec, output) = bytes.split_at(at.unwrap_or(bytes.len()));
     let Ok(spec) = std::str::from_utf8(spec) else {
@@ -39,4 +37,4 @@ fuzz_target!(|bytes: &[u8]| {
         }
         Err(reason) => assert!(!reason.to_string().is_empty()),
     }
-});
+}

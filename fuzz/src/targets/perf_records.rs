@@ -2,13 +2,11 @@
 //! says what: `f` a format, `t` records with a thread in each, anything else
 //! records without.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use pinwise::trace::TracepointFormat;
 use pinwise::trace::perf::{Layout, Record, Records, sampled};
 
-fuzz_target!(|bytes: &[u8]| {
+/// Reads any bytes.
+pub(crate) fn run(bytes: &[u8]) {
     let Some((&kind, rest)) = bytes.split_first() else {
         return;
     };
@@ -34,4 +32,4 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     assert!(read <= rest.len() / 8 + 1, "a record has a header at least");
-});
+}

@@ -2,12 +2,10 @@
 //! readings of a page, parted by a line `---`: a figure, or the reason why there
 //! is none.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use pinwise::workload::{Query, two_readings};
 
-fuzz_target!(|bytes: &[u8]| {
+/// Reads any bytes.
+pub(crate) fn run(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (query, pages) = text.split_once('\n').unwrap_or((&text, ""));
     let Some(query) = Query::parse(query) else {
@@ -25,4 +23,4 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(!reason.to_string().is_empty());
         }
     }
-});
+}

@@ -1,12 +1,10 @@
 //! Recipes: read or refused with a line of the text and one line of words; what
 //! was read makes commands, without values as well as with those asked for.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use pinwise::workload::{Recipe, Sweep};
 
-fuzz_target!(|text: &[u8]| {
+/// Reads any bytes.
+pub(crate) fn run(text: &[u8]) {
     let Ok(text) = std::str::from_utf8(text) else {
         return;
     };
@@ -45,4 +43,4 @@ fuzz_target!(|text: &[u8]| {
             assert!(recipe.server(chosen, "/tmp/a b", &programs).is_ok());
         }
     }
-});
+}

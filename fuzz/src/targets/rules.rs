@@ -1,9 +1,6 @@
 //! Files of rules: read, or refused with a place in the text and one line of
 //! words; what was read can be matched against any process.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use pinwise::workload::rules::{Process, Rules};
 
 /// A process that is what the text says.
@@ -24,7 +21,8 @@ impl Process for Someone<'_> {
     }
 }
 
-fuzz_target!(|text: &[u8]| {
+/// Reads any bytes.
+pub(crate) fn run(text: &[u8]) {
     let Ok(text) = std::str::from_utf8(text) else {
         return;
     };
@@ -46,4 +44,4 @@ fuzz_target!(|text: &[u8]| {
         let found = rules.first_match(&mut Someone(line.as_bytes()));
         assert!(found.is_none_or(|index| index < rules.rules.len()));
     }
-});
+}

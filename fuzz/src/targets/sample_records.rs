@@ -2,11 +2,8 @@
 //! bytes, reading ends, and a profile is made of them that every face shows.
 //! The bytes are the code, too: their first address is 0.
 
-#![no_main]
-
 use std::collections::BTreeMap;
 
-use libfuzzer_sys::fuzz_target;
 use pinwise::code::{Arch, Code};
 use pinwise::machine::linux::{SampleRecord, SampleRecords};
 use pinwise::profile::{
@@ -14,7 +11,8 @@ use pinwise::profile::{
     waits_in_hint,
 };
 
-fuzz_target!(|bytes: &[u8]| {
+/// Reads any bytes.
+pub(crate) fn run(bytes: &[u8]) {
     let mut made = Made::new(bytes);
     for (_, record) in SampleRecords::new(bytes) {
         match record {
@@ -38,7 +36,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     check(&made.finish());
-});
+}
 
 struct Made {
     samples: Samples,

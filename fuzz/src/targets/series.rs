@@ -1,19 +1,17 @@
 //! Recorded series as CSV. The first byte says how: `p` plain, `a` only the
 //! rows of arm 1, `x` packed by xz.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use pinwise::machine::sim::SimulatedMachine;
 use pinwise::machine::{Machine, Output, Request};
 use pinwise::topology::CpuSet;
 use pinwise::workload::{Command, Workload};
 
 thread_local! {
-    static FOLDER: tempfile::TempDir = invariants::folder();
+    static FOLDER: tempfile::TempDir = crate::invariants::folder();
 }
 
-fuzz_target!(|bytes: &[u8]| {
+/// Reads any bytes.
+pub(crate) fn run(bytes: &[u8]) {
     let Some((&kind, csv)) = bytes.split_first() else {
         return;
     };
@@ -33,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
             Err(error) => assert!(!error.to_string().is_empty()),
         }
     });
-});
+}
 
 fn check(machine: &mut SimulatedMachine) {
     let workload = Workload::new(Command::from_line("prog").expect("a command"));

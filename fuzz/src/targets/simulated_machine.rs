@@ -2,21 +2,19 @@
 //! stands beside it: refused with a reason, or a machine whose clock goes
 //! forward whatever its noise, and whose probes find finite figures.
 
-#![no_main]
-
 use std::time::Duration;
 
-use libfuzzer_sys::fuzz_target;
 use pinwise::machine::sim::SimulatedMachine;
 use pinwise::machine::{Machine, Output, Port, Probe, Request, Stream};
 use pinwise::placement::Placement;
 use pinwise::workload::{Command, Workload};
 
 thread_local! {
-    static FOLDER: tempfile::TempDir = invariants::folder();
+    static FOLDER: tempfile::TempDir = crate::invariants::folder();
 }
 
-fuzz_target!(|bytes: &[u8]| {
+/// Reads any bytes.
+pub(crate) fn run(bytes: &[u8]) {
     let at = bytes.iter().position(|&byte| byte == 0);
     let (toml, series) = bytes.split_at(at.unwrap_or(bytes.len()));
     // A series is looked for beside the description: with a slash, plain or as
@@ -35,7 +33,7 @@ fuzz_target!(|bytes: &[u8]| {
             Err(error) => assert!(!error.to_string().is_empty()),
         }
     });
-});
+}
 
 fn check(machine: &mut SimulatedMachine) {
     let (topology, _) = machine.topology().expect("simulated machines have one");

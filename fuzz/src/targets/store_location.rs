@@ -1,11 +1,9 @@
 //! What stands after `--store`.
 
-#![no_main]
-
-use libfuzzer_sys::fuzz_target;
 use pinwise::store::Location;
 
-fuzz_target!(|text: &[u8]| {
+/// Reads any bytes.
+pub(crate) fn run(text: &[u8]) {
     let Ok(text) = std::str::from_utf8(text) else {
         return;
     };
@@ -19,4 +17,4 @@ fuzz_target!(|text: &[u8]| {
         // What could be a password or cannot be seen is not shown as it is.
         Err(error) => assert!(!error.to_string().is_empty()),
     }
-});
+}

@@ -1,14 +1,15 @@
 //! Study files of fleets: refused with line and column, or steps with names of
 //! their own.
 
-#![no_main]
-
 use std::collections::BTreeSet;
 
-use libfuzzer_sys::fuzz_target;
 use pinwise::workload::study_file::{MOST_STEPS, check_name, parse};
 
-fuzz_target!(|text: &str| {
+/// Reads any bytes.
+pub(crate) fn run(text: &[u8]) {
+    let Ok(text) = std::str::from_utf8(text) else {
+        return;
+    };
     match parse(text) {
         Ok(steps) => {
             assert!(!steps.is_empty() && steps.len() <= MOST_STEPS);
@@ -24,4 +25,4 @@ fuzz_target!(|text: &str| {
             assert!(!told.is_empty() && !told.contains('\n'), "{told}");
         }
     }
-});
+}
