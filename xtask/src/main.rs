@@ -30,7 +30,7 @@ Usage: cargo xtask COMMAND
   bpf [--check]     compile the BPF program of traces (or check the object)
   capture NAME      save this machine's topology as tests/data/machines/NAME
   bench [NAME…]     measure pinwise and its peers; writes docs/benchmarks.md
-                    (method, aa, harness, topology, pairs, memory, tracing,
+                    (method, aa, harness, topology, pairs, memory, tracing, figures,
                     record, kill, build)";
 
 fn main() -> ExitCode {

@@ -9,6 +9,7 @@ mod aa;
 mod binding;
 mod build;
 mod discovery;
+mod figures;
 mod fleet;
 mod harness;
 mod history;
@@ -51,7 +52,7 @@ struct Setting {
 type Benchmark = fn(&Setting) -> Result<String>;
 
 /// In the order of the document; each returns its section.
-const BENCHMARKS: [(&str, Benchmark); 24] = [
+const BENCHMARKS: [(&str, Benchmark); 25] = [
     ("method", method::run),
     ("aa", aa::run),
     ("harness", harness::run),
@@ -65,6 +66,7 @@ const BENCHMARKS: [(&str, Benchmark); 24] = [
     ("memory", memory::run),
     ("kernels", kernels::run),
     ("tracing", tracing::run),
+    ("figures", figures::run),
     ("sampling", sampling::run),
     ("spin_replay", spin_replay::run),
     ("binding", binding::run),
