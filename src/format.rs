@@ -36,6 +36,15 @@ pub fn three_digits(value: f64) -> String {
     }
 }
 
+/// A ratio; close to 1 with a digit more: `1.81`, `0.982`, `1.023`.
+#[must_use]
+pub fn ratio(value: f64) -> String {
+    match (value - 1.0).abs() < 0.05 {
+        true => format!("{value:.3}"),
+        false => three_digits(value),
+    }
+}
+
 /// A value with at most two decimals and no zeros at its end: `2`, `2.5`.
 #[must_use]
 pub fn trimmed(value: f64) -> String {
@@ -268,6 +277,7 @@ mod tests {
             "three_digits" => three_digits(value),
             "seconds" => seconds(value),
             "nanoseconds" => nanoseconds(value),
+            "ratio" => ratio(value),
             "bytes" => bytes(value),
             "quantity" => quantity(value, word(2)),
             "percent" => percent(value),

@@ -3,7 +3,7 @@
 
 use super::comparison::findings;
 use super::style::{Palette, paragraph, quantity, shortened, table};
-use crate::format::{count, percent};
+use crate::format::{count, percent, ratio};
 use crate::record::{FleetGroup, FleetOutlier, FleetReport, OutlierKind};
 
 /// Nodes in the table; the record has all.
@@ -144,11 +144,7 @@ fn row(outlier: &FleetOutlier, is_first: bool) -> Vec<String> {
     let figure = |value: Option<f64>| value.map_or_else(missing, |v| quantity(v, &outlier.unit));
     row.push(figure(outlier.value));
     row.push(figure(outlier.typical));
-    row.push(
-        outlier
-            .ratio
-            .map_or_else(missing, |ratio| format!("{ratio:.2}")),
-    );
+    row.push(outlier.ratio.map_or_else(missing, ratio));
     row.push(outlier.adjusted_p.map_or_else(missing, rate));
     row
 }

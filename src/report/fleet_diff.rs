@@ -3,7 +3,7 @@
 
 use super::profile_diff::attributions;
 use super::style::{Palette, paragraph, quantity, shortened, table};
-use crate::format::count;
+use crate::format::{count, ratio};
 use crate::record::{FleetDiff, FleetFigureChange, FleetSide};
 
 /// Widest name of a figure.
@@ -76,14 +76,14 @@ fn side(letter: &str, side: &FleetSide, palette: Palette) -> String {
 
 fn row(figure: &FleetFigureChange) -> Vec<String> {
     let interval = match (figure.low, figure.high) {
-        (Some(low), Some(high)) => format!("{low:.3}–{high:.3}"),
+        (Some(low), Some(high)) => format!("{}–{}", ratio(low), ratio(high)),
         _ => "–".to_owned(),
     };
     vec![
         shortened(&format!("{} · {}", figure.step, figure.name), FIGURE),
         quantity(figure.a, &figure.unit),
         quantity(figure.b, &figure.unit),
-        format!("{:.3}", figure.ratio),
+        ratio(figure.ratio),
         interval,
         if figure.differs { "yes" } else { "–" }.to_owned(),
     ]

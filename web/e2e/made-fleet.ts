@@ -70,7 +70,7 @@ export function madeNode(): Fields {
   const name = nodeName(3);
   return {
     schema: 'pinwise.fleet-node/1', id: `made.${name}`, fleet: 'made', node: name, started: '2026-11-22T10:01:00Z', ended: null, attempts: 2,
-    host: { hostname: name, cpu_model: 'EPYC 7000', kernel: '6.12.0', microcode: '0xa0011d1', hypervisor: null, simulated: false, counts: { cpus: 64, cores: 32 }, allowed: '0-63' },
+    host: { machine_spec: 'local', simulated: false, hostname: name, cpu_model: 'EPYC 7000', vendor: null, arch: 'x86_64', kernel: '6.12.0', microcode: '0xa0011d1', hypervisor: null, counts: { cpus: 64, cores: 32, packages: 1, numa_nodes: 1, llcs: 8 }, allowed: '0-63', shape_hash: '0' },
     settings: { bios: '2.0', 'numa-nodes-per-package': '1', governor: 'performance' },
     steps: [
       { name: 'wiring', state: 'done', record: `made.${name}.wiring`, attempt: 2, why: null, elapsed_s: 12.5 },

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 
 import {
   bytes,
+  ratio,
   change,
   count,
   digits,
@@ -30,6 +31,7 @@ const FUNCTIONS: Record<string, (value: number, ...words: string[]) => string> =
     seconds: (value) => seconds(value),
     nanoseconds,
     bytes,
+  ratio,
     quantity: (value, unit) => quantity(value, unit!),
     percent: (value) => percent(value),
     signed_percent: signedPercent,

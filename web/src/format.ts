@@ -69,6 +69,11 @@ function scaled(value: number): string {
   return `${digits(value / factor)}${letter}`;
 }
 
+/** A ratio; close to 1 with a digit more: "1.81", "1.023". */
+export function ratio(value: number): string {
+  return Math.abs(value - 1) < 0.05 ? value.toFixed(3) : digits(value);
+}
+
 /** Bytes in binary units: "1.50 MiB". */
 export function bytes(value: Maybe): string {
   if (!isNumber(value)) return NONE;

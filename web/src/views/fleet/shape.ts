@@ -4,7 +4,7 @@
 // Outliers by the modified z-score of Iglewicz and Hoaglin (1993, "How to
 // Detect and Handle Outliers"): 0.6745 · (x − median) / MAD beyond 3.5.
 
-import { digits, quantity } from '../../format';
+import { digits, quantity, ratio } from '../../format';
 import { median } from '../../numbers';
 import type { Entry } from '../../source';
 import { kindWords, machineParts } from '../history/shape';
@@ -182,8 +182,8 @@ function findingsOf(node: Node, columns: readonly Column[]): Finding[] {
   });
 }
 
-/** "×1.81"; close to 1 with a digit more. */
-export const timesMark = (ratio: number): string => `×${Math.abs(ratio - 1) < 0.05 ? ratio.toFixed(3) : digits(ratio, 3)}`;
+/** "×1.81". */
+export const timesMark = (value: number): string => `×${ratio(value)}`;
 
 /** "1.81 times the median", or "5.3 % below the median". */
 function ratioWords(ratio: number | null): string {
