@@ -2,5 +2,12 @@ import { defineConfig } from 'vitest/config';
 
 // Measurements by hand: no test of CI rests on a time.
 export default defineConfig({
-  test: { include: ['e2e/**/*.bench.ts'], environment: 'node', fileParallelism: false, testTimeout: 600_000, hookTimeout: 120_000, retry: 0 },
+  test: {
+    include: ['e2e/**/*.bench.ts'],
+    environment: 'node',
+    fileParallelism: false,
+    testTimeout: 600_000,
+    hookTimeout: 120_000,
+    retry: 0,
+  },
 });

@@ -50,7 +50,8 @@ export async function open(place: string, look: Look = {}): Promise<Opened> {
   const requests: string[] = [];
   page.on('pageerror', (error) => errors.push(String(error)));
   page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') errors.push(message.text());
+    if (message.type() === 'error' || message.type() === 'warning')
+      errors.push(message.text());
   });
   page.on('request', (request) => requests.push(request.url()));
   page.on('dialog', (dialog) => {

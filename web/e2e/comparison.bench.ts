@@ -49,8 +49,14 @@ test('a comparison of 10 arms and 100 runs each', async () => {
     '--',
     'prog',
   );
-  const { id } = (JSON.parse(bench.run('history', '--format', 'json')) as { records: { id: string }[] }).records[0]!;
-  const record = JSON.parse(bench.run('show', '--format', 'json', id)) as { arms: { runs: unknown[] }[] };
+  const { id } = (
+    JSON.parse(bench.run('history', '--format', 'json')) as {
+      records: { id: string }[];
+    }
+  ).records[0]!;
+  const record = JSON.parse(bench.run('show', '--format', 'json', id)) as {
+    arms: { runs: unknown[] }[];
+  };
   const report = path.join(bench.folder, 'report.html');
   bench.run('report', id, '-o', report);
   const views: number[] = [];
@@ -58,8 +64,14 @@ test('a comparison of 10 arms and 100 runs each', async () => {
     const { page, close } = await open(report);
     const drawn = await page.waitForFunction(
       () => {
-        const stages = [...document.querySelectorAll('.stage')].filter((stage) => stage.clientWidth > 0);
-        return stages.length > 0 && stages.every((stage) => stage.querySelector('canvas')) && performance.now();
+        const stages = [...document.querySelectorAll('.stage')].filter(
+          (stage) => stage.clientWidth > 0,
+        );
+        return (
+          stages.length > 0 &&
+          stages.every((stage) => stage.querySelector('canvas')) &&
+          performance.now()
+        );
       },
       undefined,
       { polling: 'raf' },
@@ -68,6 +80,9 @@ test('a comparison of 10 arms and 100 runs each', async () => {
     await close();
   }
   const runs = record.arms.reduce((sum, arm) => sum + arm.runs.length, 0);
-  tell(`comparison, ${record.arms.length} arms, ${runs} runs: from the address to all charts drawn`, views);
+  tell(
+    `comparison, ${record.arms.length} arms, ${runs} runs: from the address to all charts drawn`,
+    views,
+  );
   expect(record.arms.length).toBe(PLACES.length);
 });

@@ -21,20 +21,37 @@ interface Told {
 function comparison(): { report: string; record: Told } {
   const bench = new Bench();
   const report = bench.comparison();
-  const { records } = JSON.parse(bench.run('history', '--format', 'json')) as { records: { id: string }[] };
-  return { report, record: JSON.parse(bench.run('show', '--format', 'json', records[0]!.id)) as Told };
+  const { records } = JSON.parse(bench.run('history', '--format', 'json')) as {
+    records: { id: string }[];
+  };
+  return {
+    report,
+    record: JSON.parse(
+      bench.run('show', '--format', 'json', records[0]!.id),
+    ) as Told,
+  };
 }
 
-const chart = (page: Page, name: string): Locator => page.locator(`figure.chart[data-chart^="${name}"]`);
+const chart = (page: Page, name: string): Locator =>
+  page.locator(`figure.chart[data-chart^="${name}"]`);
 
 const overflow = (page: Page): Promise<number> =>
-  page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  page.evaluate(
+    () =>
+      document.documentElement.scrollWidth -
+      document.documentElement.clientWidth,
+  );
 
 /** Runs a command that was copied from the page: the record that it makes has the same verdict. */
 function expectSameAgain(bench: Bench, command: string): void {
-  bench.file('again.sh', `pinwise() { '${PINWISE}' --store '${bench.store}' -q "$@"; }\n${command} >/dev/null`);
+  bench.file(
+    'again.sh',
+    `pinwise() { '${PINWISE}' --store '${bench.store}' -q "$@"; }\n${command} >/dev/null`,
+  );
   execFileSync('sh', ['again.sh'], { cwd: bench.folder });
-  const { records } = JSON.parse(bench.run('history', '--format', 'json')) as { records: { verdict: string }[] };
+  const { records } = JSON.parse(bench.run('history', '--format', 'json')) as {
+    records: { verdict: string }[];
+  };
   expect(records.length).toBe(2);
   expect(records[0]!.verdict).toBe(records[1]!.verdict);
 }
@@ -42,14 +59,24 @@ function expectSameAgain(bench: Bench, command: string): void {
 test('the verdict, and as many dots as the record has runs', async () => {
   const { report, record } = comparison();
   const { page, errors, close } = await open(report);
-  expect(await page.locator('p.verdict').textContent()).toBe(record.verdict.sentence);
+  expect(await page.locator('p.verdict').textContent()).toBe(
+    record.verdict.sentence,
+  );
   const runs = record.arms.reduce((sum, arm) => sum + arm.runs.length, 0);
   const dots = chart(page, 'Every run');
-  expect(await dots.getByRole('img').getAttribute('aria-label')).toContain(`${runs} runs of ${record.arms.length} arms`);
+  expect(await dots.getByRole('img').getAttribute('aria-label')).toContain(
+    `${runs} runs of ${record.arms.length} arms`,
+  );
   const rows = await dots
     .locator('tbody tr')
-    .evaluateAll((all) => all.map((row) => [...row.children].slice(0, 2).map((cell) => cell.textContent)));
-  expect(new Map(rows as [string, string][])).toEqual(new Map(record.arms.map((arm) => [arm.name, String(arm.runs.length)])));
+    .evaluateAll((all) =>
+      all.map((row) =>
+        [...row.children].slice(0, 2).map((cell) => cell.textContent),
+      ),
+    );
+  expect(new Map(rows as [string, string][])).toEqual(
+    new Map(record.arms.map((arm) => [arm.name, String(arm.runs.length)])),
+  );
   expect(await dots.locator('canvas').count()).toBeGreaterThan(0);
   expect(errors).toEqual([]);
   await close();
@@ -59,7 +86,9 @@ test('the best placement is copied, and runs', async () => {
   const { report, record } = comparison();
   const { page, close } = await open(report);
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-  await page.getByRole('button', { name: 'Copy the command: Run it with pinwise' }).click();
+  await page
+    .getByRole('button', { name: 'Copy the command: Run it with pinwise' })
+    .click();
   await page.getByText('Copied').waitFor();
   const copied = await page.evaluate(() => navigator.clipboard.readText());
   expect(copied).toBe(`pinwise run --place ${record.best} -- prog`);
@@ -69,7 +98,12 @@ test('the best placement is copied, and runs', async () => {
 test('the experiment that is copied gives the same record again', async () => {
   const bench = new Bench();
   // Places that pinwise chose itself took a run to count threads, which moves a simulated machine's noise.
-  const report = bench.comparison('--place', 'os-default', '--place', 'one-llc');
+  const report = bench.comparison(
+    '--place',
+    'os-default',
+    '--place',
+    'one-llc',
+  );
   const { page, close } = await open(report);
   const command = await page.locator('.commands code').last().textContent();
   await close();
@@ -107,7 +141,8 @@ test('dark mode draws charts anew', async () => {
   const stage = chart(page, 'Every run').locator('.stage');
   await stage.locator('canvas').waitFor();
   const light = await stage.screenshot();
-  const background = (): Promise<string> => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const background = (): Promise<string> =>
+    page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const before = await background();
   await page.getByLabel('Colours').selectOption('dark');
   expect(await background()).not.toBe(before);
@@ -117,7 +152,10 @@ test('dark mode draws charts anew', async () => {
 
 test('nothing runs over the edge of a narrow screen', async () => {
   const { report } = comparison();
-  const { page, errors, close } = await open(report, { width: 360, height: 740 });
+  const { page, errors, close } = await open(report, {
+    width: 360,
+    height: 740,
+  });
   await chart(page, 'Every run').locator('canvas').waitFor();
   expect(await overflow(page)).toBeLessThanOrEqual(0);
   expect(errors).toEqual([]);
@@ -128,13 +166,29 @@ test('an experiment that was cut off shows its runs and no verdict', async () =>
   const bench = new Bench();
   bench.file('share.toml', SHARE);
   const exported = path.join(bench.folder, 'r.json');
-  bench.run('--machine', 'sim:share.toml', 'compare', '--seed', '1', '--max-runs', '12', '--export-json', exported, '--', 'prog');
+  bench.run(
+    '--machine',
+    'sim:share.toml',
+    'compare',
+    '--seed',
+    '1',
+    '--max-runs',
+    '12',
+    '--export-json',
+    exported,
+    '--',
+    'prog',
+  );
   const record = JSON.parse(
     bench.run(
       'show',
       '--format',
       'json',
-      (JSON.parse(bench.run('history', '--format', 'json')) as { records: { id: string }[] }).records[0]!.id,
+      (
+        JSON.parse(bench.run('history', '--format', 'json')) as {
+          records: { id: string }[];
+        }
+      ).records[0]!.id,
     ),
   ) as Record<string, unknown> & Told;
   const cut = {
@@ -142,16 +196,24 @@ test('an experiment that was cut off shows its runs and no verdict', async () =>
     stopped: null,
     contrasts: [],
     best: null,
-    arms: record.arms.map((arm) => ({ ...arm, estimate: null, runs: arm.runs.slice(0, 5) })),
+    arms: record.arms.map((arm) => ({
+      ...arm,
+      estimate: null,
+      runs: arm.runs.slice(0, 5),
+    })),
   };
   writeFileSync(exported, JSON.stringify(cut));
   const report = path.join(bench.folder, 'cut.html');
   bench.run('report', exported, '-o', report);
   const { page, errors, close } = await open(report);
-  expect(await page.locator('p.verdict').textContent()).toContain(`after ${5 * record.arms.length} runs`);
+  expect(await page.locator('p.verdict').textContent()).toContain(
+    `after ${5 * record.arms.length} runs`,
+  );
   expect(await page.locator('.headline').count()).toBe(0);
   expect(await chart(page, 'Change against').count()).toBe(0);
-  expect(await chart(page, 'Every run').locator('canvas').count()).toBeGreaterThan(0);
+  expect(
+    await chart(page, 'Every run').locator('canvas').count(),
+  ).toBeGreaterThan(0);
   expect(errors).toEqual([]);
   await close();
 });
@@ -159,16 +221,34 @@ test('an experiment that was cut off shows its runs and no verdict', async () =>
 test('a search: its verdict, and candidates narrowed and sorted', async () => {
   const bench = new Bench();
   bench.file('share.toml', SHARE);
-  bench.run('--machine', 'sim:share.toml', 'search', '--seed', '1', '--threads', '2', '--budget', '30', '--', 'prog');
-  const { records } = JSON.parse(bench.run('history', '--format', 'json')) as { records: { id: string }[] };
-  const record = JSON.parse(bench.run('show', '--format', 'json', records[0]!.id)) as {
+  bench.run(
+    '--machine',
+    'sim:share.toml',
+    'search',
+    '--seed',
+    '1',
+    '--threads',
+    '2',
+    '--budget',
+    '30',
+    '--',
+    'prog',
+  );
+  const { records } = JSON.parse(bench.run('history', '--format', 'json')) as {
+    records: { id: string }[];
+  };
+  const record = JSON.parse(
+    bench.run('show', '--format', 'json', records[0]!.id),
+  ) as {
     verdict: { sentence: string };
     predictions: { arm: string }[];
   };
   const report = path.join(bench.folder, 'search.html');
   bench.run('report', records[0]!.id, '-o', report);
   const { page, errors, close } = await open(report);
-  expect(await page.locator('p.verdict').textContent()).toBe(record.verdict.sentence);
+  expect(await page.locator('p.verdict').textContent()).toBe(
+    record.verdict.sentence,
+  );
   const rows = page.locator('.sortable tbody tr');
   expect(await rows.count()).toBe(record.predictions.length);
   await page.getByLabel('Narrow: Every candidate').fill('os-default');
@@ -177,7 +257,9 @@ test('a search: its verdict, and candidates narrowed and sorted', async () => {
   await page.getByRole('button', { name: 'Placement' }).press('Enter');
   const names = await rows.locator('th').allTextContents();
   const plain = names.map((name) => name.replace(/^[★☆] /, ''));
-  expect(plain).toEqual([...plain].sort((a, b) => a.localeCompare(b, 'en', { numeric: true })));
+  expect(plain).toEqual(
+    [...plain].sort((a, b) => a.localeCompare(b, 'en', { numeric: true })),
+  );
   const command = await page.locator('.commands code').last().textContent();
   expect(command).toMatch(/^pinwise --machine sim:share.toml search /);
   expectSameAgain(bench, command!);
@@ -189,14 +271,34 @@ test('predictions of spinning: algorithms are chosen by keyboard, cliffs are tol
   const bench = new Bench();
   const file = bench.file(
     'spin.json',
-    bench.run('spin', 'predict', '--from', 'broadwell', '--to', 'skylake-sp', '--cpus', '1..32', '--format', 'json'),
+    bench.run(
+      'spin',
+      'predict',
+      '--from',
+      'broadwell',
+      '--to',
+      'skylake-sp',
+      '--cpus',
+      '1..32',
+      '--format',
+      'json',
+    ),
   );
   const report = path.join(bench.folder, 'spin.html');
   bench.run('report', file, '-o', report);
-  const { page, errors, close } = await open(report, { width: 360, height: 740 });
-  expect(await page.locator('p.verdict').textContent()).toContain('netfx_awarelock');
+  const { page, errors, close } = await open(report, {
+    width: 360,
+    height: 740,
+  });
+  expect(await page.locator('p.verdict').textContent()).toContain(
+    'netfx_awarelock',
+  );
   const curve = chart(page, 'Total spin over the number of CPUs');
-  expect(await chart(page, 'Cliffs').locator('tbody tr', { hasText: 'netfx_awarelock' }).textContent()).toContain('2, 6, 17');
+  expect(
+    await chart(page, 'Cliffs')
+      .locator('tbody tr', { hasText: 'netfx_awarelock' })
+      .textContent(),
+  ).toContain('2, 6, 17');
   const shown = (): Promise<number> => curve.locator('tbody tr').count();
   const before = await shown();
   await page.getByText('Choose algorithms').click();

@@ -10,26 +10,49 @@ import type { Opened } from './browser';
 import { open, useBrowser } from './browser';
 import { madeNode, madePlan, madeReport } from './made-fleet';
 import type { Fields } from './records';
-import { KINDS, pageWith, recordBench, recordOf, replaced, reportOf } from './records';
+import {
+  KINDS,
+  pageWith,
+  recordBench,
+  recordOf,
+  replaced,
+  reportOf,
+} from './records';
 
 useBrowser();
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const AXE = readFileSync(
+  createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
+  'utf8',
+);
 
 interface AxeResult {
-  violations: { id: string; impact: string | null; nodes: { target: unknown[]; failureSummary?: string }[] }[];
+  violations: {
+    id: string;
+    impact: string | null;
+    nodes: { target: unknown[]; failureSummary?: string }[];
+  }[];
 }
 
 /** Waits until charts have their size and are drawn. */
 async function settled(page: Page): Promise<void> {
   await page.locator('main h1').first().waitFor();
   await page.locator('main [aria-busy=true]').waitFor({ state: 'detached' });
-  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(null)))));
+  await page.evaluate(
+    () =>
+      new Promise((done) =>
+        requestAnimationFrame(() => requestAnimationFrame(() => done(null))),
+      ),
+  );
 }
 
 /** What is folded away must behave, too. */
 async function openAll(page: Page): Promise<void> {
-  await page.evaluate(() => document.querySelectorAll('main details').forEach((details) => ((details as HTMLDetailsElement).open = true)));
+  await page.evaluate(() =>
+    document
+      .querySelectorAll('main details')
+      .forEach((details) => ((details as HTMLDetailsElement).open = true)),
+  );
   await settled(page);
 }
 
@@ -37,24 +60,47 @@ async function openAll(page: Page): Promise<void> {
 async function violations(page: Page): Promise<string[]> {
   const result = await page.evaluate(async (source) => {
     if (!('axe' in window)) (0, eval)(source);
-    return (window as unknown as { axe: { run(): Promise<AxeResult> } }).axe.run();
+    return (
+      window as unknown as { axe: { run(): Promise<AxeResult> } }
+    ).axe.run();
   }, AXE);
   return result.violations
-    .filter((violation) => violation.impact === 'serious' || violation.impact === 'critical')
-    .map((violation) => `${violation.id}: ${violation.nodes.slice(0, 3).map((node) => `${node.target.join(' ')} (${node.failureSummary ?? ''})`).join('; ')}`);
+    .filter(
+      (violation) =>
+        violation.impact === 'serious' || violation.impact === 'critical',
+    )
+    .map(
+      (violation) =>
+        `${violation.id}: ${violation.nodes
+          .slice(0, 3)
+          .map(
+            (node) => `${node.target.join(' ')} (${node.failureSummary ?? ''})`,
+          )
+          .join('; ')}`,
+    );
 }
 
-const width = (page: Page): Promise<number> => page.evaluate(() => document.documentElement.scrollWidth);
+const width = (page: Page): Promise<number> =>
+  page.evaluate(() => document.documentElement.scrollWidth);
 
 /** Nothing failed, nothing was asked for but the file itself. */
 function quiet({ errors, requests }: Opened): void {
   expect(errors).toEqual([]);
-  expect(requests.filter((address) => !address.startsWith('file:') && !address.startsWith('data:') && !address.startsWith('blob:'))).toEqual([]);
+  expect(
+    requests.filter(
+      (address) =>
+        !address.startsWith('file:') &&
+        !address.startsWith('data:') &&
+        !address.startsWith('blob:'),
+    ),
+  ).toEqual([]);
 }
 
 /** Everything that a reader with any need meets on one view. */
 async function wellBehaved(file: string, hash: string): Promise<void> {
-  const opened = await open(`${new URL(`file://${file}`).href}${hash}`, { bypassCSP: true });
+  const opened = await open(`${new URL(`file://${file}`).href}${hash}`, {
+    bypassCSP: true,
+  });
   const { page } = opened;
   await settled(page);
   await openAll(page);
@@ -67,10 +113,23 @@ async function wellBehaved(file: string, hash: string): Promise<void> {
   expect(await width(page), 'width at 360 px').toBeLessThanOrEqual(360);
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
   await settled(page);
-  expect(await page.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe('rgb(255, 255, 255)');
+  expect(
+    await page.evaluate(() => getComputedStyle(document.body).backgroundColor),
+  ).toBe('rgb(255, 255, 255)');
   expect(await page.locator('main h1').first().isVisible()).toBe(true);
-  for (const control of ['.bar nav', '.theme', '.copier', '.controls', '.skip']) {
-    const shown = await page.locator(control).evaluateAll((all) => all.filter((one) => getComputedStyle(one).display !== 'none').length);
+  for (const control of [
+    '.bar nav',
+    '.theme',
+    '.copier',
+    '.controls',
+    '.skip',
+  ]) {
+    const shown = await page
+      .locator(control)
+      .evaluateAll(
+        (all) =>
+          all.filter((one) => getComputedStyle(one).display !== 'none').length,
+      );
     expect(shown, `${control} on paper`).toBe(0);
   }
   quiet(opened);
@@ -87,13 +146,30 @@ describe.each(KINDS)('a record of kind %s', (kind) => {
   test('shows hostile strings as they are', async (context) => {
     const record = recordOf(kind);
     if (!record) return context.skip('this machine cannot make one');
-    await harmless(reportOf([replaced(record, () => HOSTILE, (value) => value) as Fields]), '');
+    await harmless(
+      reportOf([
+        replaced(
+          record,
+          () => HOSTILE,
+          (value) => value,
+        ) as Fields,
+      ]),
+      '',
+    );
   });
 
   test('is shown without its numbers', async (context) => {
     const record = recordOf(kind);
     if (!record) return context.skip('this machine cannot make one');
-    await drawn(reportOf([replaced(record, (text) => text, () => null) as Fields]));
+    await drawn(
+      reportOf([
+        replaced(
+          record,
+          (text) => text,
+          () => null,
+        ) as Fields,
+      ]),
+    );
   });
 
   test('is shown without all of its fields', async (context) => {
@@ -104,8 +180,10 @@ describe.each(KINDS)('a record of kind %s', (kind) => {
 });
 
 /** What would run, call out or turn the writing around if anything let it. */
-const HOSTILE = '</script><img src=x onerror=alert(1)>"\'`${1}\u0007\u001b[31m\u202eevil\u2066\u0085';
-const CONTROLS = '[\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f\\u200b-\\u200f\\u202a-\\u202e\\u2066-\\u2069]';
+const HOSTILE =
+  '</script><img src=x onerror=alert(1)>"\'`${1}\u0007\u001b[31m\u202eevil\u2066\u0085';
+const CONTROLS =
+  '[\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f\\u200b-\\u200f\\u202a-\\u202e\\u2066-\\u2069]';
 
 /** Hostile strings are text: nothing runs, nothing is asked for, no character hides. */
 async function harmless(file: string, hash: string): Promise<void> {
@@ -114,22 +192,41 @@ async function harmless(file: string, hash: string): Promise<void> {
   await settled(page);
   await openAll(page);
   expect(await page.locator('main div.problem').allTextContents()).toEqual([]);
-  expect(await page.locator('img, iframe, object, embed, link[rel=stylesheet]').count()).toBe(0);
+  expect(
+    await page
+      .locator('img, iframe, object, embed, link[rel=stylesheet]')
+      .count(),
+  ).toBe(0);
   expect(await page.locator('script').count()).toBe(2);
-  expect(await page.evaluate(() => document.querySelector('main')!.textContent)).toContain('</script><img src=x onerror=alert(1)>');
+  expect(
+    await page.evaluate(() => document.querySelector('main')!.textContent),
+  ).toContain('</script><img src=x onerror=alert(1)>');
   const hidden = await page.evaluate((controls) => {
     const found: string[] = [];
     const check = (text: string | null, where: string): void => {
       const at = text?.search(new RegExp(controls)) ?? -1;
-      if (at >= 0) found.push(`${where}: ${JSON.stringify(text!.slice(Math.max(0, at - 60), at + 10))}`);
+      if (at >= 0)
+        found.push(
+          `${where}: ${JSON.stringify(text!.slice(Math.max(0, at - 60), at + 10))}`,
+        );
     };
     check(document.title, 'title');
-    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const walker = document.createTreeWalker(
+      document.body,
+      NodeFilter.SHOW_TEXT,
+    );
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-      if (node.parentElement?.tagName !== 'SCRIPT') check(node.textContent, node.parentElement?.outerHTML.slice(0, 80) ?? '');
+      if (node.parentElement?.tagName !== 'SCRIPT')
+        check(
+          node.textContent,
+          node.parentElement?.outerHTML.slice(0, 80) ?? '',
+        );
     }
     for (const element of document.querySelectorAll('[aria-label], [title]')) {
-      check(element.getAttribute('aria-label'), `aria-label of ${element.tagName}`);
+      check(
+        element.getAttribute('aria-label'),
+        `aria-label of ${element.tagName}`,
+      );
       check(element.getAttribute('title'), `title of ${element.tagName}`);
     }
     return found.slice(0, 5);
@@ -143,7 +240,9 @@ async function harmless(file: string, hash: string): Promise<void> {
 async function drawn(file: string): Promise<void> {
   const opened = await open(file);
   await settled(opened.page);
-  expect(await opened.page.locator('main div.problem').allTextContents()).toEqual([]);
+  expect(
+    await opened.page.locator('main div.problem').allTextContents(),
+  ).toEqual([]);
   quiet(opened);
   await opened.close();
 }
@@ -153,7 +252,11 @@ function fleet(): Fields[] {
   const record = recordOf('comparison')!;
   const host = record['host'] as Record<string, unknown>;
   return Array.from({ length: 6 }, (_, at) => ({
-    ...(replaced(record, (text) => text, (value) => (at === 5 ? value * 1.8 : value * (1 + at / 1000))) as Fields),
+    ...(replaced(
+      record,
+      (text) => text,
+      (value) => (at === 5 ? value * 1.8 : value * (1 + at / 1000)),
+    ) as Fields),
     id: `20260101-00000${at}-00000000`,
     started: `2026-01-0${at + 1}T00:00:00Z`,
     tags: ['nightly'],
@@ -163,11 +266,27 @@ function fleet(): Fields[] {
 
 /** A fleet's records, and names of settings that mean harm, too. */
 function hostileFleet(): Fields[] {
-  const hostile = (record: Fields, id: string): Fields => ({ ...(replaced(record, () => HOSTILE, (value) => value) as Fields), id });
+  const hostile = (record: Fields, id: string): Fields => ({
+    ...(replaced(
+      record,
+      () => HOSTILE,
+      (value) => value,
+    ) as Fields),
+    id,
+  });
   const report = hostile(madeReport(), `${HOSTILE}.report`);
-  const groups = (report['groups'] as Record<string, unknown>[]).map((group) => ({ ...group, identity: { [HOSTILE]: HOSTILE } }));
-  const node = { ...hostile(madeNode(), `${HOSTILE}.${HOSTILE}`), settings: { [HOSTILE]: HOSTILE } };
-  return [{ ...report, groups, tags: [`fleet:${HOSTILE}`] }, node, hostile(madePlan(), HOSTILE)];
+  const groups = (report['groups'] as Record<string, unknown>[]).map(
+    (group) => ({ ...group, identity: { [HOSTILE]: HOSTILE } }),
+  );
+  const node = {
+    ...hostile(madeNode(), `${HOSTILE}.${HOSTILE}`),
+    settings: { [HOSTILE]: HOSTILE },
+  };
+  return [
+    { ...report, groups, tags: [`fleet:${HOSTILE}`] },
+    node,
+    hostile(madePlan(), HOSTILE),
+  ];
 }
 
 describe('a fleet', () => {
@@ -175,32 +294,54 @@ describe('a fleet', () => {
     ['its report', `${HOSTILE}.report`],
     ['a node', `${HOSTILE}.${HOSTILE}`],
     ['what was asked', HOSTILE],
-  ])('%s shows hostile names and reasons as they are, beside each other', async (_, id) => {
-    await harmless(reportOf(hostileFleet()), `#/record/${encodeURIComponent(id)}`);
-  });
+  ])(
+    '%s shows hostile names and reasons as they are, beside each other',
+    async (_, id) => {
+      await harmless(
+        reportOf(hostileFleet()),
+        `#/record/${encodeURIComponent(id)}`,
+      );
+    },
+  );
 
   test('the list shows hostile strings as they are', async () => {
     await harmless(reportOf(hostileFleet()), '#/fleet');
   });
 
-  test.each(['#/fleet', '#/record/made.n00003', '#/record/made'])('%s with a report at hand is accessible, fits 360 px, and prints', async (hash) => {
-    await wellBehaved(reportOf([madeReport(), madeNode(), madePlan()]), hash);
-  });
+  test.each(['#/fleet', '#/record/made.n00003', '#/record/made'])(
+    '%s with a report at hand is accessible, fits 360 px, and prints',
+    async (hash) => {
+      await wellBehaved(reportOf([madeReport(), madeNode(), madePlan()]), hash);
+    },
+  );
 
   test('copies no name that a shell would take for more', async () => {
     const outliers = madeReport()['outliers'] as Record<string, unknown>[];
-    const report = { ...madeReport(), outliers: [...outliers, { ...outliers[0], node: '$(reboot)' }] };
+    const report = {
+      ...madeReport(),
+      outliers: [...outliers, { ...outliers[0], node: '$(reboot)' }],
+    };
     const { page, close } = await open(reportOf([report]));
-    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page
+      .context()
+      .grantPermissions(['clipboard-read', 'clipboard-write']);
     const copied = async (button: string): Promise<string> => {
       await page.getByRole('button', { name: button }).click();
       await page.getByText('Copied').first().waitFor();
       return page.evaluate(() => navigator.clipboard.readText());
     };
-    expect(await copied('Copy a,b,c: names of the nodes that depart')).toBe('n00003,n00010,n00017');
-    expect(await page.locator('.lists').first().textContent()).toContain('4 nodes; 1 name that no host can have is not copied');
-    await page.getByRole('combobox', { name: /^Group/ }).selectOption({ label: 'Group 1: EPYC 7000' });
-    expect(await copied('Copy n[1-3]: names of the nodes that depart')).toBe('n[00003,00017]');
+    expect(await copied('Copy a,b,c: names of the nodes that depart')).toBe(
+      'n00003,n00010,n00017',
+    );
+    expect(await page.locator('.lists').first().textContent()).toContain(
+      '4 nodes; 1 name that no host can have is not copied',
+    );
+    await page
+      .getByRole('combobox', { name: /^Group/ })
+      .selectOption({ label: 'Group 1: EPYC 7000' });
+    expect(await copied('Copy n[1-3]: names of the nodes that depart')).toBe(
+      'n[00003,00017]',
+    );
     await close();
   });
 
@@ -208,38 +349,67 @@ describe('a fleet', () => {
     const { page, close } = await open(reportOf([madeReport()]));
     const rows = page.locator('.departs').nth(1).locator('tbody tr');
     expect(await rows.count()).toBe(9);
-    await page.getByRole('combobox', { name: /^Figure or setting/ }).selectOption({ index: 1 });
+    await page
+      .getByRole('combobox', { name: /^Figure or setting/ })
+      .selectOption({ index: 1 });
     expect(await rows.count()).toBe(3);
-    await page.getByRole('combobox', { name: /^Figure or setting/ }).selectOption({ index: 0 });
+    await page
+      .getByRole('combobox', { name: /^Figure or setting/ })
+      .selectOption({ index: 0 });
     const words = page.getByLabel(/^Narrow: All that departs/);
     await words.fill('n00017 latency');
     expect(await rows.count()).toBe(1);
     await words.fill('');
-    await page.locator('.departs').nth(1).getByRole('button', { name: 'Ratio' }).click();
-    const ratios = (await rows.locator('td:nth-child(5)').allTextContents()).filter((text) => text !== '–').map((text) => Number(text.slice(1)));
+    await page
+      .locator('.departs')
+      .nth(1)
+      .getByRole('button', { name: 'Ratio' })
+      .click();
+    const ratios = (await rows.locator('td:nth-child(5)').allTextContents())
+      .filter((text) => text !== '–')
+      .map((text) => Number(text.slice(1)));
     expect(ratios).toEqual([...ratios].sort((a, b) => a - b));
     await close();
   });
 
   test('hundreds of nodes come in portions', async () => {
-    const { page, close } = await open(reportOf([madeReport({ groups: 1, nodes: 1000, figures: 3, departing: 350, each: 1 })]));
+    const { page, close } = await open(
+      reportOf([
+        madeReport({
+          groups: 1,
+          nodes: 1000,
+          figures: 3,
+          departing: 350,
+          each: 1,
+        }),
+      ]),
+    );
     const nodes = page.locator('.departs').first();
     expect(await nodes.locator('tbody tr').count()).toBe(300);
-    expect(await nodes.getByRole('status').textContent()).toBe('300 of 350 shown');
+    expect(await nodes.getByRole('status').textContent()).toBe(
+      '300 of 350 shown',
+    );
     await nodes.getByRole('button', { name: 'Show 300 more' }).click();
     expect(await nodes.locator('tbody tr').count()).toBe(350);
-    expect(await nodes.getByRole('button', { name: 'Show 300 more' }).isVisible()).toBe(false);
+    expect(
+      await nodes.getByRole('button', { name: 'Show 300 more' }).isVisible(),
+    ).toBe(false);
     await close();
   });
 
   test('its dots have names, and arrow keys go from one to the next', async () => {
-    const opened = await open(`file://${reportOf([madeReport(), madeNode()])}#/record/made.report`);
+    const opened = await open(
+      `file://${reportOf([madeReport(), madeNode()])}#/record/made.report`,
+    );
     const { page } = opened;
     await settled(page);
     const group = page.locator('details.group').first();
     expect(await group.locator('.dot').count()).toBe(4);
     expect(await group.locator('.dot[tabindex="0"]').count()).toBe(1);
-    const focused = (): Promise<string | null> => page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? null);
+    const focused = (): Promise<string | null> =>
+      page.evaluate(
+        () => document.activeElement?.getAttribute('aria-label') ?? null,
+      );
     await group.locator('.dot[tabindex="0"]').focus();
     const first = await focused();
     expect(first).toMatch(/^n000\d\d: memory latency is 1\.\d\d times/);
@@ -252,47 +422,78 @@ describe('a fleet', () => {
     expect(await group.locator('.strip-tip').count()).toBe(0);
     await page.keyboard.press('Home');
     await page.keyboard.press('Enter');
-    await page.waitForFunction(() => location.hash.startsWith('#/record/made.n'));
+    await page.waitForFunction(() =>
+      location.hash.startsWith('#/record/made.n'),
+    );
     expect(opened.errors).toEqual([]);
     await opened.close();
   });
 });
 
 describe('views of many records', () => {
-  test.each(['#/history', '#/fleet', '#/record/none'])('%s is accessible, fits 360 px, and prints', async (hash) => {
-    await wellBehaved(reportOf(fleet()), hash);
-  });
+  test.each(['#/history', '#/fleet', '#/record/none'])(
+    '%s is accessible, fits 360 px, and prints',
+    async (hash) => {
+      await wellBehaved(reportOf(fleet()), hash);
+    },
+  );
 
-  test.each(['#/history', '#/fleet'])('%s shows hostile strings as they are', async (hash) => {
-    const records = fleet().map((record, at) => ({ ...(replaced(record, () => HOSTILE, (value) => value) as Fields), id: `${HOSTILE}${at}`, started: `2026-01-0${at + 1}T00:00:00Z`, host: { hostname: `${HOSTILE}${at}` } }));
-    await harmless(reportOf(records), hash);
-  });
+  test.each(['#/history', '#/fleet'])(
+    '%s shows hostile strings as they are',
+    async (hash) => {
+      const records = fleet().map((record, at) => ({
+        ...(replaced(
+          record,
+          () => HOSTILE,
+          (value) => value,
+        ) as Fields),
+        id: `${HOSTILE}${at}`,
+        started: `2026-01-0${at + 1}T00:00:00Z`,
+        host: { hostname: `${HOSTILE}${at}` },
+      }));
+      await harmless(reportOf(records), hash);
+    },
+  );
 
   test('a record with a hostile id opens from the list', async () => {
-    const records = fleet().slice(0, 2).map((record, at) => ({ ...record, id: `${HOSTILE}/?#%${at}` }));
+    const records = fleet()
+      .slice(0, 2)
+      .map((record, at) => ({ ...record, id: `${HOSTILE}/?#%${at}` }));
     const { page, close } = await open(reportOf(records));
     await page.locator('a.title').first().click();
     await page.waitForFunction(() => location.hash.startsWith('#/record/'));
     await settled(page);
-    expect(await page.locator('main div.problem').allTextContents()).toEqual([]);
+    expect(await page.locator('main div.problem').allTextContents()).toEqual(
+      [],
+    );
     await close();
   });
 
   test('the fleet names the node that stands out', async () => {
-    const { page, close } = await open(`${new URL(`file://${reportOf(fleet())}`).href}#/fleet`);
+    const { page, close } = await open(
+      `${new URL(`file://${reportOf(fleet())}`).href}#/fleet`,
+    );
     await settled(page);
-    expect(await page.locator('.findings li').first().textContent()).toMatch(/^node5: .* 1\.[78]\d times the median of its group of 6/);
+    expect(await page.locator('.findings li').first().textContent()).toMatch(
+      /^node5: .* 1\.[78]\d times the median of its group of 6/,
+    );
     await close();
   });
 
   test('the list is narrowed by words, which stand in the address', async () => {
-    const { page, close } = await open(`${new URL(`file://${reportOf(fleet())}`).href}#/history`);
+    const { page, close } = await open(
+      `${new URL(`file://${reportOf(fleet())}`).href}#/history`,
+    );
     await settled(page);
     expect(await page.locator('tbody tr').count()).toBe(6);
     await page.getByLabel('Words').fill('NODE3');
-    await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 1);
+    await page.waitForFunction(
+      () => document.querySelectorAll('tbody tr').length === 1,
+    );
     expect(new URL(page.url()).hash).toBe('#/history?text=NODE3');
-    expect(await page.evaluate(() => document.activeElement?.getAttribute('type'))).toBe('search');
+    expect(
+      await page.evaluate(() => document.activeElement?.getAttribute('type')),
+    ).toBe('search');
     await page.getByLabel('Words').fill('nothing of the kind');
     await page.getByText('No record passes these filters.').waitFor();
     await close();
@@ -311,16 +512,32 @@ describe('the keyboard', () => {
         if (!now || now === document.body) return null;
         const style = getComputedStyle(now);
         const box = now.querySelector(':scope > rect');
-        const isSeen = (style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2) || (box !== null && parseFloat(getComputedStyle(box).strokeWidth) >= 3);
-        return { name: `${now.tagName.toLowerCase()}.${now.getAttribute('class') ?? ''}`, isSeen };
+        const isSeen =
+          (style.outlineStyle !== 'none' &&
+            parseFloat(style.outlineWidth) >= 2) ||
+          (box !== null && parseFloat(getComputedStyle(box).strokeWidth) >= 3);
+        return {
+          name: `${now.tagName.toLowerCase()}.${now.getAttribute('class') ?? ''}`,
+          isSeen,
+        };
       });
       if (told === null) break;
       expect(told.isSeen, told.name).toBe(true);
       visited.push(told.name);
     }
     expect(visited[0]).toBe('a.skip');
-    for (const wanted of ['a.name', 'select.', 'g.cpu', 'canvas.matrix', 'div.stage', 'button.copy']) {
-      expect(visited.some((name) => name.startsWith(wanted)), wanted).toBe(true);
+    for (const wanted of [
+      'a.name',
+      'select.',
+      'g.cpu',
+      'canvas.matrix',
+      'div.stage',
+      'button.copy',
+    ]) {
+      expect(
+        visited.some((name) => name.startsWith(wanted)),
+        wanted,
+      ).toBe(true);
     }
     // One stop for all CPUs: arrow keys go from one to the next.
     expect(visited.filter((name) => name.startsWith('g.cpu'))).toHaveLength(1);
@@ -339,7 +556,9 @@ describe('the keyboard', () => {
     expect(await told.textContent()).toContain('CPU 7,');
     await page.locator('canvas.matrix').focus();
     await page.keyboard.press('ArrowRight');
-    expect(await page.locator('.matrix-frame + .told').textContent()).toMatch(/^CPUs \d+ and \d+: [\d.]+ ns/);
+    expect(await page.locator('.matrix-frame + .told').textContent()).toMatch(
+      /^CPUs \d+ and \d+: [\d.]+ ns/,
+    );
     await close();
   });
 
@@ -357,28 +576,97 @@ describe('the keyboard', () => {
     await settled(page);
     await page.getByRole('link', { name: 'Fleet' }).click();
     await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
-    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Fleet');
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe(
+      'Fleet',
+    );
     expect(await page.title()).toBe('Fleet · pinwise');
-    expect(await page.locator('.offscreen[role=status]').textContent()).toBe('Fleet · pinwise');
-    expect(await page.getByRole('link', { name: 'Fleet' }).getAttribute('aria-current')).toBe('page');
+    expect(await page.locator('.offscreen[role=status]').textContent()).toBe(
+      'Fleet · pinwise',
+    );
+    expect(
+      await page
+        .getByRole('link', { name: 'Fleet' })
+        .getAttribute('aria-current'),
+    ).toBe('page');
     await close();
   });
 });
 
 describe('what cannot be shown', () => {
-  const entry = { id: 'a', schema: 'pinwise.trace/99', time: '', host: '', title: 'a', verdict: '', complete: true, tags: [], subject: null, machine: null, figures: [] };
-  const data = (record: unknown): string => JSON.stringify({ from: 'file', pinwise_version: '0', records: [{ entry, record }] });
+  const entry = {
+    id: 'a',
+    schema: 'pinwise.trace/99',
+    time: '',
+    host: '',
+    title: 'a',
+    verdict: '',
+    complete: true,
+    tags: [],
+    subject: null,
+    machine: null,
+    figures: [],
+  };
+  const data = (record: unknown): string =>
+    JSON.stringify({
+      from: 'file',
+      pinwise_version: '0',
+      records: [{ entry, record }],
+    });
 
   test.each([
-    ['a newer record', data({ schema: 'pinwise.trace/99' }), '', 'schema pinwise.trace/99', 'newer pinwise'],
-    ['a record without a schema', data({ cut: 1 }), '', 'schema is missing', 'truncated'],
-    ['data that end early', data({ schema: 'pinwise.trace/1' }).slice(0, -9), '', 'cut off or damaged', 'pinwise report'],
-    ['data without records', '{"from":"file"}', '', 'records are missing', 'pinwise report'],
-    ['a missing record', data({ schema: 'pinwise.trace/1' }), '#/record/none', "no record 'none'", 'History'],
-    ['a missing difference', data({ schema: 'pinwise.trace/1' }), '#/diff/a/b', 'does not compare', 'pinwise diff a b'],
-    ['an unknown place', data({ schema: 'pinwise.trace/1' }), '#/nowhere', "no 'nowhere'", 'history'],
+    [
+      'a newer record',
+      data({ schema: 'pinwise.trace/99' }),
+      '',
+      'schema pinwise.trace/99',
+      'newer pinwise',
+    ],
+    [
+      'a record without a schema',
+      data({ cut: 1 }),
+      '',
+      'schema is missing',
+      'truncated',
+    ],
+    [
+      'data that end early',
+      data({ schema: 'pinwise.trace/1' }).slice(0, -9),
+      '',
+      'cut off or damaged',
+      'pinwise report',
+    ],
+    [
+      'data without records',
+      '{"from":"file"}',
+      '',
+      'records are missing',
+      'pinwise report',
+    ],
+    [
+      'a missing record',
+      data({ schema: 'pinwise.trace/1' }),
+      '#/record/none',
+      "no record 'none'",
+      'History',
+    ],
+    [
+      'a missing difference',
+      data({ schema: 'pinwise.trace/1' }),
+      '#/diff/a/b',
+      'does not compare',
+      'pinwise diff a b',
+    ],
+    [
+      'an unknown place',
+      data({ schema: 'pinwise.trace/1' }),
+      '#/nowhere',
+      "no 'nowhere'",
+      'history',
+    ],
   ])('%s is told with what to do', async (_, text, hash, message, hint) => {
-    const opened = await open(`${new URL(`file://${pageWith(text)}`).href}${hash}`);
+    const opened = await open(
+      `${new URL(`file://${pageWith(text)}`).href}${hash}`,
+    );
     const problem = opened.page.locator('div.problem');
     await problem.waitFor();
     expect(await problem.getAttribute('role')).toBe('alert');
@@ -401,8 +689,14 @@ describe('what cannot be shown', () => {
       }
       throw new Error(`'${argument}' was taken`);
     };
-    expect(refused(bench.file('cut.json', text.slice(0, text.length / 2)))).toContain('damaged');
-    expect(refused(bench.file('newer.json', '{"schema":"pinwise.trace/99"}'))).toContain('newer');
-    expect(refused('20200101-000000-00000000')).toContain('20200101-000000-00000000');
+    expect(
+      refused(bench.file('cut.json', text.slice(0, text.length / 2))),
+    ).toContain('damaged');
+    expect(
+      refused(bench.file('newer.json', '{"schema":"pinwise.trace/99"}')),
+    ).toContain('newer');
+    expect(refused('20200101-000000-00000000')).toContain(
+      '20200101-000000-00000000',
+    );
   });
 });

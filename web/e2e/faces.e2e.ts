@@ -7,22 +7,34 @@ import { KINDS, recordBench, recordOf, reportOf } from './records';
 
 useBrowser();
 
-const numbers = (text: string): string[] => text.match(/\d+(?:[.,]\d+)*(?:e-?\d+)?/g) ?? [];
+const numbers = (text: string): string[] =>
+  text.match(/\d+(?:[.,]\d+)*(?:e-?\d+)?/g) ?? [];
 
 /** Kinds whose first table on the page goes further than the text: all functions, all algorithms, shares. */
 const RICHER = new Set(['trace', 'spin-predict', 'profile', 'profile-diff']);
 
-test.for(KINDS)('the first figures of %s are those of its text', async (kind) => {
-  const record = recordOf(kind);
-  if (record === null) return console.log(`SKIPPED: this machine makes no ${kind}`);
-  const file = recordBench().file('shown.json', JSON.stringify(record));
-  const shown = new Set(numbers(recordBench().run('show', file)));
-  const { page, close } = await open(reportOf([record]));
-  await page.locator('main h1').first().waitFor();
-  const text = await page.evaluate(
-    (selectors) => selectors.map((one) => (document.querySelector(one) as HTMLElement | null)?.innerText ?? '').join('\n'),
-    ['main .headline', ...(RICHER.has(kind) ? [] : ['main table'])],
-  );
-  await close();
-  expect(numbers(text).filter((number) => !shown.has(number))).toEqual([]);
-});
+test.for(KINDS)(
+  'the first figures of %s are those of its text',
+  async (kind) => {
+    const record = recordOf(kind);
+    if (record === null)
+      return console.log(`SKIPPED: this machine makes no ${kind}`);
+    const file = recordBench().file('shown.json', JSON.stringify(record));
+    const shown = new Set(numbers(recordBench().run('show', file)));
+    const { page, close } = await open(reportOf([record]));
+    await page.locator('main h1').first().waitFor();
+    const text = await page.evaluate(
+      (selectors) =>
+        selectors
+          .map(
+            (one) =>
+              (document.querySelector(one) as HTMLElement | null)?.innerText ??
+              '',
+          )
+          .join('\n'),
+      ['main .headline', ...(RICHER.has(kind) ? [] : ['main table'])],
+    );
+    await close();
+    expect(numbers(text).filter((number) => !shown.has(number))).toEqual([]);
+  },
+);

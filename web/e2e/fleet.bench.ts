@@ -22,7 +22,11 @@ async function views(address: string, selector: string): Promise<number[]> {
   const found: number[] = [];
   for (let repeat = 0; repeat < REPEATS; repeat += 1) {
     const { page, close } = await open(address);
-    const drawn = await page.waitForFunction((wanted) => document.querySelector(wanted) !== null && performance.now(), selector, { polling: 'raf' });
+    const drawn = await page.waitForFunction(
+      (wanted) => document.querySelector(wanted) !== null && performance.now(),
+      selector,
+      { polling: 'raf' },
+    );
     found.push(Number(await drawn.jsonValue()));
     await close();
   }
@@ -30,8 +34,19 @@ async function views(address: string, selector: string): Promise<number[]> {
 }
 
 test('the report of a fleet: 50 figures of 3 groups, 400 nodes that depart in 8 figures each', async () => {
-  const report = reportOf([madeReport({ groups: 3, nodes: NODES, figures: 50, departing: 400, each: 8 })]);
-  tell('report of a fleet: from the address to the view', await views(`file://${report}`, '.strips .dot'));
+  const report = reportOf([
+    madeReport({
+      groups: 3,
+      nodes: NODES,
+      figures: 50,
+      departing: 400,
+      each: 8,
+    }),
+  ]);
+  tell(
+    'report of a fleet: from the address to the view',
+    await views(`file://${report}`, '.strips .dot'),
+  );
   console.log(`report: ${(statSync(report).size / 1e6).toFixed(2)} MB`);
 });
 
@@ -39,8 +54,17 @@ test('the site of a store with ten thousand nodes', async () => {
   const bench = new Bench();
   bench.run('fleet', 'simulate', '--nodes', `${NODES}`, '--seed', '1');
   const site = await Site.start(bench);
-  tell('view of all fleets', await views(`${site.address}#/fleet`, 'main table'));
-  tell('a node', await views(`${site.address}#/record/sim-${NODES}-1.n00001`, 'article table'));
+  tell(
+    'view of all fleets',
+    await views(`${site.address}#/fleet`, 'main table'),
+  );
+  tell(
+    'a node',
+    await views(
+      `${site.address}#/record/sim-${NODES}-1.n00001`,
+      'article table',
+    ),
+  );
   tell('the history', await views(`${site.address}#/history`, 'table.records'));
   await site.stop();
 });

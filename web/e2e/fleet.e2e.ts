@@ -22,29 +22,50 @@ function simulated(): Bench {
 
 test('a fleet without a report says how to get one, and none of its nodes is fetched', async () => {
   const site = await Site.start(simulated());
-  const { page, errors, requests, close } = await open(`${site.address}#/fleet`);
+  const { page, errors, requests, close } = await open(
+    `${site.address}#/fleet`,
+  );
   await page.getByRole('heading', { level: 2, name: 'Fleets' }).waitFor();
-  expect(await page.locator('.command code').first().textContent()).toBe(`pinwise fleet report ${FLEET}`);
-  const asked = requests.map((address) => address.slice(site.address.length)).filter((address) => address.startsWith('api/'));
+  expect(await page.locator('.command code').first().textContent()).toBe(
+    `pinwise fleet report ${FLEET}`,
+  );
+  const asked = requests
+    .map((address) => address.slice(site.address.length))
+    .filter((address) => address.startsWith('api/'));
   expect(asked.length).toBeGreaterThan(0);
-  expect(asked.filter((address) => !address.startsWith('api/records?'))).toEqual([]);
+  expect(
+    asked.filter((address) => !address.startsWith('api/records?')),
+  ).toEqual([]);
   expect(asked.filter((address) => !/[?&]limit=/.test(address))).toEqual([]);
   expect(errors).toEqual([]);
   await page.getByRole('link', { name: FLEET, exact: true }).click();
-  await page.getByRole('heading', { level: 2, name: 'What was planted' }).waitFor();
-  expect(await page.locator('main').textContent()).toContain('This fleet is simulated');
+  await page
+    .getByRole('heading', { level: 2, name: 'What was planted' })
+    .waitFor();
+  expect(await page.locator('main').textContent()).toContain(
+    'This fleet is simulated',
+  );
   await close();
 });
 
 test('a node that is opened tells its settings and figures', async () => {
   const site = await Site.start(simulated());
-  const { page, errors, close } = await open(`${site.address}#/record/${FLEET}.n001`);
+  const { page, errors, close } = await open(
+    `${site.address}#/record/${FLEET}.n001`,
+  );
   await page.getByRole('heading', { level: 2, name: 'Settings' }).waitFor();
   expect(await page.locator('h1').textContent()).toBe(`node of fleet ${FLEET}`);
-  expect(await page.locator('main').textContent()).toMatch(/n001: \d+ of \d+ steps done/);
-  expect(await page.locator('section[aria-label="Figures"] tbody tr').count()).toBeGreaterThan(30);
+  expect(await page.locator('main').textContent()).toMatch(
+    /n001: \d+ of \d+ steps done/,
+  );
+  expect(
+    await page.locator('section[aria-label="Figures"] tbody tr').count(),
+  ).toBeGreaterThan(30);
   await page.getByText('Its nodes have not been compared yet:').waitFor();
-  await page.screenshot({ path: path.join(OUTPUT, 'fleet-node.png'), fullPage: true });
+  await page.screenshot({
+    path: path.join(OUTPUT, 'fleet-node.png'),
+    fullPage: true,
+  });
   expect(errors).toEqual([]);
   await close();
 });
@@ -60,7 +81,13 @@ function reported(): { bench: Bench; file: string; report: Told } {
   const bench = simulated();
   const file = path.join(bench.folder, 'fleet.html');
   bench.run('-q', 'fleet', 'report', FLEET, '-o', file);
-  return { bench, file, report: JSON.parse(bench.run('show', '--format', 'json', `${FLEET}.report`)) as Told };
+  return {
+    bench,
+    file,
+    report: JSON.parse(
+      bench.run('show', '--format', 'json', `${FLEET}.report`),
+    ) as Told,
+  };
 }
 
 test('the newest report is first, names who departs, and leads to nodes', async () => {
@@ -68,26 +95,54 @@ test('the newest report is first, names who departs, and leads to nodes', async 
   const nodes = [...new Set(report.outliers.map((outlier) => outlier.node))];
   expect(nodes.length).toBeGreaterThan(5);
   const site = await Site.start(bench);
-  const { page, errors, requests, close } = await open(`${site.address}#/fleet`);
+  const { page, errors, requests, close } = await open(
+    `${site.address}#/fleet`,
+  );
   await page.getByRole('link', { name: 'Its report' }).waitFor();
-  expect(await page.locator('p.verdict').textContent()).toBe(`${FLEET}: ${report.sentence} Its report`);
+  expect(await page.locator('p.verdict').textContent()).toBe(
+    `${FLEET}: ${report.sentence} Its report`,
+  );
   await page.getByRole('link', { name: 'Its report' }).click();
   await page.getByRole('heading', { level: 2, name: 'Who departs' }).waitFor();
   expect(await page.locator('p.verdict').textContent()).toBe(report.sentence);
   const tables = page.locator('.departs');
   expect(await tables.nth(0).locator('tbody tr').count()).toBe(nodes.length);
-  expect(await tables.nth(1).locator('tbody tr').count()).toBe(report.outliers.length);
-  expect(await page.locator('details.group').count()).toBe(report.groups.length);
-  await page.screenshot({ path: path.join(OUTPUT, 'fleet-report.png'), fullPage: true });
+  expect(await tables.nth(1).locator('tbody tr').count()).toBe(
+    report.outliers.length,
+  );
+  expect(await page.locator('details.group').count()).toBe(
+    report.groups.length,
+  );
+  await page.screenshot({
+    path: path.join(OUTPUT, 'fleet-report.png'),
+    fullPage: true,
+  });
 
-  await tables.nth(0).getByRole('link', { name: nodes[0]!, exact: true }).click();
-  await page.getByRole('heading', { level: 1, name: `node of fleet ${FLEET}` }).waitFor();
+  await tables
+    .nth(0)
+    .getByRole('link', { name: nodes[0]!, exact: true })
+    .click();
+  await page
+    .getByRole('heading', { level: 1, name: `node of fleet ${FLEET}` })
+    .waitFor();
   await page.getByRole('link', { name: 'The report of its fleet' }).waitFor();
-  const departures = report.outliers.filter((outlier) => outlier.node === nodes[0]).map((outlier) => outlier.sentence);
-  expect(await page.locator('.findings li').allTextContents()).toEqual(departures);
-  expect(await page.locator('section[aria-label="Figures"] caption').textContent()).toContain('beside the medians of');
-  const loaded = new Set(requests.map((address) => address.slice(site.address.length)).filter((address) => address.startsWith('api/records/')));
-  expect([...loaded].sort()).toEqual([`api/records/${FLEET}.${nodes[0]}`, `api/records/${FLEET}.report`].sort());
+  const departures = report.outliers
+    .filter((outlier) => outlier.node === nodes[0])
+    .map((outlier) => outlier.sentence);
+  expect(await page.locator('.findings li').allTextContents()).toEqual(
+    departures,
+  );
+  expect(
+    await page.locator('section[aria-label="Figures"] caption').textContent(),
+  ).toContain('beside the medians of');
+  const loaded = new Set(
+    requests
+      .map((address) => address.slice(site.address.length))
+      .filter((address) => address.startsWith('api/records/')),
+  );
+  expect([...loaded].sort()).toEqual(
+    [`api/records/${FLEET}.${nodes[0]}`, `api/records/${FLEET}.report`].sort(),
+  );
   expect(errors).toEqual([]);
   await close();
 });
@@ -95,12 +150,22 @@ test('the newest report is first, names who departs, and leads to nodes', async 
 test('what was asked says how much of what was planted the report names', async () => {
   const { bench, report } = reported();
   const named = new Set(report.outliers.map((outlier) => outlier.node));
-  const plan = JSON.parse(bench.run('show', '--format', 'json', FLEET)) as { planted: { node: string }[] };
+  const plan = JSON.parse(bench.run('show', '--format', 'json', FLEET)) as {
+    planted: { node: string }[];
+  };
   const found = plan.planted.filter((fault) => named.has(fault.node)).length;
   const site = await Site.start(bench);
-  const { page, errors, close } = await open(`${site.address}#/record/${FLEET}`);
-  await page.getByText(`The report names ${found} of these nodes, and`).waitFor();
-  expect(await page.locator('section[aria-label="What was planted"] tbody tr').count()).toBe(plan.planted.length);
+  const { page, errors, close } = await open(
+    `${site.address}#/record/${FLEET}`,
+  );
+  await page
+    .getByText(`The report names ${found} of these nodes, and`)
+    .waitFor();
+  expect(
+    await page
+      .locator('section[aria-label="What was planted"] tbody tr')
+      .count(),
+  ).toBe(plan.planted.length);
   expect(errors).toEqual([]);
   await close();
 });
@@ -113,6 +178,10 @@ test('a report of a fleet opens from disk and asks for nothing else', async () =
   // Nodes are not in the file: nothing leads to them.
   expect(await page.locator('.departs a').count()).toBe(0);
   expect(errors).toEqual([]);
-  expect(requests.filter((address) => !address.startsWith('file:') && !address.startsWith('data:'))).toEqual([]);
+  expect(
+    requests.filter(
+      (address) => !address.startsWith('file:') && !address.startsWith('data:'),
+    ),
+  ).toEqual([]);
   await close();
 });

@@ -24,7 +24,8 @@ export interface Size {
 const SMALL: Size = { groups: 2, nodes: 40, figures: 6, departing: 3, each: 2 };
 
 const nodeName = (at: number): string => `n${`${at}`.padStart(5, '0')}`;
-const figureName = (at: number): string => (at === 0 ? 'memory latency' : `figure ${at}`);
+const figureName = (at: number): string =>
+  at === 0 ? 'memory latency' : `figure ${at}`;
 
 /** The report of a fleet. */
 export function madeReport(size: Size = SMALL): Fields {
@@ -32,36 +33,118 @@ export function madeReport(size: Size = SMALL): Fields {
   const groups = Array.from({ length: size.groups }, (_, group) => ({
     name: `EPYC ${7000 + group}`,
     nodes: Math.floor(size.nodes / size.groups),
-    identity: { 'cpu model': `EPYC ${7000 + group}`, kernel: '6.12.0', bios: `2.${group}` },
+    identity: {
+      'cpu model': `EPYC ${7000 + group}`,
+      kernel: '6.12.0',
+      bios: `2.${group}`,
+    },
     figures: Array.from({ length: size.figures }, (_unused, at) => {
       const median = 90 * (1 + at) * (1 + group / 4);
-      return { step: 'wiring', name: figureName(at), unit: 'ns', nodes: Math.floor(size.nodes / size.groups), median, spread: 0.03, p5: median * 0.95, p95: median * 1.05, least: median * 0.9, greatest: median * 1.9 };
+      return {
+        step: 'wiring',
+        name: figureName(at),
+        unit: 'ns',
+        nodes: Math.floor(size.nodes / size.groups),
+        median,
+        spread: 0.03,
+        p5: median * 0.95,
+        p95: median * 1.05,
+        least: median * 0.9,
+        greatest: median * 1.9,
+      };
     }),
   }));
-  const outliers = Array.from({ length: size.departing }, (_, at) => at).flatMap((at) => outliersOf(at, size, chance));
+  const outliers = Array.from(
+    { length: size.departing },
+    (_, at) => at,
+  ).flatMap((at) => outliersOf(at, size, chance));
   const nodes = [...new Set(outliers.map((outlier) => outlier.node))];
   return {
-    schema: 'pinwise.fleet-report/1', id: 'made.report', fleet: 'made', submitted: '2026-11-22T10:00:00Z', started: '2026-11-22T11:00:00Z', host: 'head', tags: ['fleet:made', 'burn-in'],
-    asked: size.nodes, nodes: size.nodes - 2, complete: size.nodes - 3, false_discovery_rate: 0.05, judged: size.nodes * size.figures,
-    groups, outliers,
-    common: [{ group: 0, figures: ['wiring · memory latency'], nodes, setting: 'numa-nodes-per-package', value: '1', outliers_with: nodes.length, others_with: 1, others: groups[0]!.nodes - nodes.length, adjusted_p: 0.00001, sentence: `All ${nodes.length} nodes that depart have numa-nodes-per-package = 1, and 1 other.` }],
-    findings: [{ check: 'missing', severity: 'warning', weight: 1, sentence: 'Two nodes have no record.', advice: 'Run pinwise fleet resume made.', evidence: {} }],
+    schema: 'pinwise.fleet-report/1',
+    id: 'made.report',
+    fleet: 'made',
+    submitted: '2026-11-22T10:00:00Z',
+    started: '2026-11-22T11:00:00Z',
+    host: 'head',
+    tags: ['fleet:made', 'burn-in'],
+    asked: size.nodes,
+    nodes: size.nodes - 2,
+    complete: size.nodes - 3,
+    false_discovery_rate: 0.05,
+    judged: size.nodes * size.figures,
+    groups,
+    outliers,
+    common: [
+      {
+        group: 0,
+        figures: ['wiring · memory latency'],
+        nodes,
+        setting: 'numa-nodes-per-package',
+        value: '1',
+        outliers_with: nodes.length,
+        others_with: 1,
+        others: groups[0]!.nodes - nodes.length,
+        adjusted_p: 0.00001,
+        sentence: `All ${nodes.length} nodes that depart have numa-nodes-per-package = 1, and 1 other.`,
+      },
+    ],
+    findings: [
+      {
+        check: 'missing',
+        severity: 'warning',
+        weight: 1,
+        sentence: 'Two nodes have no record.',
+        advice: 'Run pinwise fleet resume made.',
+        evidence: {},
+      },
+    ],
     sentence: `${nodes.length} of ${size.nodes - 2} nodes depart from their equals.`,
   };
 }
 
-function outliersOf(at: number, size: Size, chance: () => number): Record<string, unknown>[] {
+function outliersOf(
+  at: number,
+  size: Size,
+  chance: () => number,
+): Record<string, unknown>[] {
   const group = at % size.groups;
   const node = nodeName(at * 7 + 3);
   const measured = Array.from({ length: size.each }, (_, figure) => {
     const typical = 90 * (1 + figure) * (1 + group / 4);
     const ratio = chance() < 0.8 ? 1.3 + chance() * 0.6 : 0.6 + chance() * 0.2;
     return {
-      node, group, kind: 'figure', figure: `wiring · ${figureName(figure)}`, unit: 'ns', value: typical * ratio, typical, ratio, z: Math.log(ratio) / 0.03, adjusted_p: 1e-6, setting: null, typical_setting: null, record: `made.${node}`,
+      node,
+      group,
+      kind: 'figure',
+      figure: `wiring · ${figureName(figure)}`,
+      unit: 'ns',
+      value: typical * ratio,
+      typical,
+      ratio,
+      z: Math.log(ratio) / 0.03,
+      adjusted_p: 1e-6,
+      setting: null,
+      typical_setting: null,
+      record: `made.${node}`,
       sentence: `${node}: ${figureName(figure)} is ${ratio.toFixed(2)} times that of its group.`,
     };
   });
-  const setting = { node, group, kind: 'setting', figure: 'numa-nodes-per-package', unit: '', value: null, typical: null, ratio: null, z: null, adjusted_p: null, setting: '1', typical_setting: '4', record: `made.${node}`, sentence: `${node}: numa-nodes-per-package is 1, its group has 4.` };
+  const setting = {
+    node,
+    group,
+    kind: 'setting',
+    figure: 'numa-nodes-per-package',
+    unit: '',
+    value: null,
+    typical: null,
+    ratio: null,
+    z: null,
+    adjusted_p: null,
+    setting: '1',
+    typical_setting: '4',
+    record: `made.${node}`,
+    sentence: `${node}: numa-nodes-per-package is 1, its group has 4.`,
+  };
   return [...measured, setting];
 }
 
@@ -69,34 +152,135 @@ function outliersOf(at: number, size: Size, chance: () => number): Record<string
 export function madeNode(): Fields {
   const name = nodeName(3);
   return {
-    schema: 'pinwise.fleet-node/1', id: `made.${name}`, fleet: 'made', node: name, started: '2026-11-22T10:01:00Z', ended: null, attempts: 2,
-    host: { machine_spec: 'local', simulated: false, hostname: name, cpu_model: 'EPYC 7000', vendor: null, arch: 'x86_64', kernel: '6.12.0', microcode: '0xa0011d1', hypervisor: null, counts: { cpus: 64, cores: 32, packages: 1, numa_nodes: 1, llcs: 8 }, allowed: '0-63', shape_hash: '0' },
-    settings: { bios: '2.0', 'numa-nodes-per-package': '1', governor: 'performance' },
+    schema: 'pinwise.fleet-node/1',
+    id: `made.${name}`,
+    fleet: 'made',
+    node: name,
+    started: '2026-11-22T10:01:00Z',
+    ended: null,
+    attempts: 2,
+    host: {
+      machine_spec: 'local',
+      simulated: false,
+      hostname: name,
+      cpu_model: 'EPYC 7000',
+      vendor: null,
+      arch: 'x86_64',
+      kernel: '6.12.0',
+      microcode: '0xa0011d1',
+      hypervisor: null,
+      counts: { cpus: 64, cores: 32, packages: 1, numa_nodes: 1, llcs: 8 },
+      allowed: '0-63',
+      shape_hash: '0',
+    },
+    settings: {
+      bios: '2.0',
+      'numa-nodes-per-package': '1',
+      governor: 'performance',
+    },
     steps: [
-      { name: 'wiring', state: 'done', record: `made.${name}.wiring`, attempt: 2, why: null, elapsed_s: 12.5 },
-      { name: 'kernels', state: 'failed', record: null, attempt: 2, why: 'time limit', elapsed_s: 60 },
-      { name: 'idle', state: 'missing', record: null, attempt: 2, why: null, elapsed_s: null },
+      {
+        name: 'wiring',
+        state: 'done',
+        record: `made.${name}.wiring`,
+        attempt: 2,
+        why: null,
+        elapsed_s: 12.5,
+      },
+      {
+        name: 'kernels',
+        state: 'failed',
+        record: null,
+        attempt: 2,
+        why: 'time limit',
+        elapsed_s: 60,
+      },
+      {
+        name: 'idle',
+        state: 'missing',
+        record: null,
+        attempt: 2,
+        why: null,
+        elapsed_s: null,
+      },
     ],
-    figures: [{ step: 'wiring', name: 'memory latency', unit: 'ns', value: 151.2, low: 150, high: 153 }, { step: 'wiring', name: 'figure 1', unit: 'ns', value: 181, low: null, high: null }],
-    clock_ahead_s: 4.2, tags: ['fleet:made'],
+    figures: [
+      {
+        step: 'wiring',
+        name: 'memory latency',
+        unit: 'ns',
+        value: 151.2,
+        low: 150,
+        high: 153,
+      },
+      {
+        step: 'wiring',
+        name: 'figure 1',
+        unit: 'ns',
+        value: 181,
+        low: null,
+        high: null,
+      },
+    ],
+    clock_ahead_s: 4.2,
+    tags: ['fleet:made'],
   };
 }
 
 /** What was asked of it. */
 export function madePlan(): Fields {
   return {
-    schema: 'pinwise.fleet/1', id: 'made', started: '2026-11-22T10:00:00Z', host: 'head', pinwise: '0.0.0', launcher: 'simulated',
-    steps: [{ name: 'wiring', arguments: ['topology', '--measure'], timeout_s: 600 }, { name: 'kernels', arguments: ['bench', '--suite', 'quick it'], timeout_s: null }],
-    nodes: [nodeName(1), nodeName(2), nodeName(3)], asked: 3, folder: '/shared/made', jobs: [{ id: '17', node: null, submitted: '2026-11-22T10:00:00Z' }],
-    left_out: ['n9: drained'], planted: [{ node: nodeName(3), fault: 'wrong NPS' }, { node: nodeName(4), fault: 'throttled' }], tags: ['fleet:made'],
+    schema: 'pinwise.fleet/1',
+    id: 'made',
+    started: '2026-11-22T10:00:00Z',
+    host: 'head',
+    pinwise: '0.0.0',
+    launcher: 'simulated',
+    steps: [
+      { name: 'wiring', arguments: ['topology', '--measure'], timeout_s: 600 },
+      {
+        name: 'kernels',
+        arguments: ['bench', '--suite', 'quick it'],
+        timeout_s: null,
+      },
+    ],
+    nodes: [nodeName(1), nodeName(2), nodeName(3)],
+    asked: 3,
+    folder: '/shared/made',
+    jobs: [{ id: '17', node: null, submitted: '2026-11-22T10:00:00Z' }],
+    left_out: ['n9: drained'],
+    planted: [
+      { node: nodeName(3), fault: 'wrong NPS' },
+      { node: nodeName(4), fault: 'throttled' },
+    ],
+    tags: ['fleet:made'],
   };
 }
 
 /** Two groups against each other. */
 export function madeDiff(): Fields {
-  const figures = [[2.1, 2.05, 2.15], [0.98, 0.95, 1.01], [0.5, 0.49, 0.51], [1.2, null, null]].map(([ratio, low, high], at) => ({ step: 'kernels', name: `kernel ${at}`, unit: 's', a: 1.5, b: 1.5 * ratio!, ratio, low, high }));
+  const figures = [
+    [2.1, 2.05, 2.15],
+    [0.98, 0.95, 1.01],
+    [0.5, 0.49, 0.51],
+    [1.2, null, null],
+  ].map(([ratio, low, high], at) => ({
+    step: 'kernels',
+    name: `kernel ${at}`,
+    unit: 's',
+    a: 1.5,
+    b: 1.5 * ratio!,
+    ratio,
+    low,
+    high,
+  }));
   return {
-    schema: 'pinwise.fleet-diff/1', a: { fleet: 'made', group: 'EPYC 7000', nodes: 20 }, b: { fleet: 'made', group: 'EPYC 7001', nodes: 20 },
-    settings: [{ name: 'kernel', a: '6.1', b: '6.12' }], figures, only_one: ['wiring · PAUSE'], sentence: 'The second has kernel 0 at 2.1 times the time of the first.',
+    schema: 'pinwise.fleet-diff/1',
+    a: { fleet: 'made', group: 'EPYC 7000', nodes: 20 },
+    b: { fleet: 'made', group: 'EPYC 7001', nodes: 20 },
+    settings: [{ name: 'kernel', a: '6.1', b: '6.12' }],
+    figures,
+    only_one: ['wiring · PAUSE'],
+    sentence: 'The second has kernel 0 at 2.1 times the time of the first.',
   };
 }

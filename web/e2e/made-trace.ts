@@ -49,24 +49,38 @@ interface Wait {
 }
 
 /** A record of `pinwise.trace/1`. Cores have two CPUs. */
-export function madeTrace({ slices, cpus, threads, seed = 1 }: Made): Record<string, unknown> {
+export function madeTrace({
+  slices,
+  cpus,
+  threads,
+  seed = 1,
+}: Made): Record<string, unknown> {
   const chance = dice(seed);
   const tids = Array.from({ length: threads }, (_, at) => 1000 + at);
-  const streams = Array.from({ length: cpus }, () => ({ bytes: new Bytes(), count: 0, end: 0 }));
+  const streams = Array.from({ length: cpus }, () => ({
+    bytes: new Bytes(),
+    count: 0,
+    end: 0,
+  }));
   const freeAt = new Float64Array(threads);
   const cpuTime = new Float64Array(threads);
   const waits: Wait[] = [];
   for (let made = 0; made < slices; made += 1) {
     let cpu = 0;
-    for (let at = 1; at < cpus; at += 1) if (streams[at]!.end < streams[cpu]!.end) cpu = at;
+    for (let at = 1; at < cpus; at += 1)
+      if (streams[at]!.end < streams[cpu]!.end) cpu = at;
     const stream = streams[cpu]!;
     let start = stream.end + Math.floor(chance() ** 4 * 40_000);
     let thread = Math.floor(chance() * threads);
-    for (let tries = 0; freeAt[thread]! > start && tries < threads; tries += 1) thread = (thread + 1) % threads;
+    for (let tries = 0; freeAt[thread]! > start && tries < threads; tries += 1)
+      thread = (thread + 1) % threads;
     start = Math.max(start, freeAt[thread]!);
     const length = 500 + Math.floor(chance() ** 3 * 80_000);
-    const waited = Math.floor(chance() * Math.min(60_000, start - freeAt[thread]!));
-    if (waited >= SMALLEST_WAIT_NS && waits.length < 100_000) waits.push({ start: start - waited, length: waited, cpu, thread });
+    const waited = Math.floor(
+      chance() * Math.min(60_000, start - freeAt[thread]!),
+    );
+    if (waited >= SMALLEST_WAIT_NS && waits.length < 100_000)
+      waits.push({ start: start - waited, length: waited, cpu, thread });
     stream.bytes.varint(start - stream.end);
     stream.bytes.varint(length);
     stream.bytes.varint(thread * 4 + (chance() < 0.3 ? 1 : 0));
@@ -84,17 +98,43 @@ export function madeTrace({ slices, cpus, threads, seed = 1 }: Made): Record<str
     source: { kind: 'machine' },
     tier: 'bpf',
     elapsed_s: elapsed * 1e-9,
-    totals: { threads, processes: 1, switches: slices, preemptions: null, wakeups: null, migrations: null, cpu_s: cpuTime.reduce((a, b) => a + b) * 1e-9, events: 2 * slices },
+    totals: {
+      threads,
+      processes: 1,
+      switches: slices,
+      preemptions: null,
+      wakeups: null,
+      migrations: null,
+      cpu_s: cpuTime.reduce((a, b) => a + b) * 1e-9,
+      events: 2 * slices,
+    },
     waits: {},
-    threads: tids.map((thread, at) => ({ thread, process: 1000, name: `worker-${at}`, cpu_s: cpuTime[at]! * 1e-9, cpus: [] })),
+    threads: tids.map((thread, at) => ({
+      thread,
+      process: 1000,
+      name: `worker-${at}`,
+      cpu_s: cpuTime[at]! * 1e-9,
+      cpus: [],
+    })),
     cpus: streams.map((_, cpu) => ({ cpu, own_s: 0 })),
-    cores: Array.from({ length: cpus / 2 }, (_, core) => ({ core, cpus: `${2 * core}-${2 * core + 1}`, own_s: 1 })),
+    cores: Array.from({ length: cpus / 2 }, (_, core) => ({
+      core,
+      cpus: `${2 * core}-${2 * core + 1}`,
+      own_s: 1,
+    })),
     timeline: {
       most_slices: 20_000,
       slices: null,
       packed: {
-        form: 'varint/1', count: slices, threads: tids, ends: ['blocked', 'preempted', 'ended', 'untold'],
-        cpus: streams.map((stream, cpu) => ({ cpu, count: stream.count, bytes: stream.bytes.base64() })),
+        form: 'varint/1',
+        count: slices,
+        threads: tids,
+        ends: ['blocked', 'preempted', 'ended', 'untold'],
+        cpus: streams.map((stream, cpu) => ({
+          cpu,
+          count: stream.count,
+          bytes: stream.bytes.base64(),
+        })),
       },
       waits: packedWaits(waits, tids),
       sharing: packedSharing(elapsed, cpus / 2, chance),
@@ -110,29 +150,90 @@ function packedWaits(waits: Wait[], threads: number[]): unknown {
   const bytes = new Bytes();
   let before = 0;
   for (const wait of [...waits].sort((a, b) => a.start - b.start)) {
-    for (const value of [wait.start - before, wait.length, wait.cpu, wait.thread * 8 + 3]) bytes.varint(value);
+    for (const value of [
+      wait.start - before,
+      wait.length,
+      wait.cpu,
+      wait.thread * 8 + 3,
+    ])
+      bytes.varint(value);
     before = wait.start;
   }
-  const causes = ['scheduler', 'mask', 'other_processes', 'own_threads', 'starting', 'untold'];
-  return { form: 'varint/1', count: waits.length, shortest_ns: SMALLEST_WAIT_NS, left_out: { count: 0, ns: 0 }, threads, causes, bytes: bytes.base64() };
+  const causes = [
+    'scheduler',
+    'mask',
+    'other_processes',
+    'own_threads',
+    'starting',
+    'untold',
+  ];
+  return {
+    form: 'varint/1',
+    count: waits.length,
+    shortest_ns: SMALLEST_WAIT_NS,
+    left_out: { count: 0, ns: 0 },
+    threads,
+    causes,
+    bytes: bytes.base64(),
+  };
 }
 
-function packedSharing(elapsed: number, cores: number, chance: () => number): unknown {
+function packedSharing(
+  elapsed: number,
+  cores: number,
+  chance: () => number,
+): unknown {
   const bytes = new Bytes();
   const count = 2_000;
   for (let at = 0; at < count; at += 1) {
     const gap = Math.floor(((elapsed / count) * (0.5 + chance())) / 2);
-    for (const value of [gap, Math.floor(gap * chance()), Math.floor(chance() * cores), 2 * 4]) bytes.varint(value);
+    for (const value of [
+      gap,
+      Math.floor(gap * chance()),
+      Math.floor(chance() * cores),
+      2 * 4,
+    ])
+      bytes.varint(value);
   }
-  return { form: 'varint/1', count, left_out: { count: 0, ns: 0 }, causes: ['scheduler', 'mask', 'other_processes'], bytes: bytes.base64() };
+  return {
+    form: 'varint/1',
+    count,
+    left_out: { count: 0, ns: 0 },
+    causes: ['scheduler', 'mask', 'other_processes'],
+    bytes: bytes.base64(),
+  };
 }
 
 /** Writes a record into the page, as `pinwise report` does. */
-export function writeReport(page: string, file: string, record: Record<string, unknown>): void {
-  const entry = { id: record['id'], schema: record['schema'], time: record['started'], host: 'made', title: 'trace of the machine', verdict: '', complete: true, tags: [], subject: null, machine: null, figures: [] };
-  const data = JSON.stringify({ from: 'file', pinwise_version: '0', records: [{ entry, record }] }).replaceAll('<', '\\u003c');
-  const place = '<script type="application/json" id="pinwise-data">{"from":"site"}</script>';
+export function writeReport(
+  page: string,
+  file: string,
+  record: Record<string, unknown>,
+): void {
+  const entry = {
+    id: record['id'],
+    schema: record['schema'],
+    time: record['started'],
+    host: 'made',
+    title: 'trace of the machine',
+    verdict: '',
+    complete: true,
+    tags: [],
+    subject: null,
+    machine: null,
+    figures: [],
+  };
+  const data = JSON.stringify({
+    from: 'file',
+    pinwise_version: '0',
+    records: [{ entry, record }],
+  }).replaceAll('<', '\\u003c');
+  const place =
+    '<script type="application/json" id="pinwise-data">{"from":"site"}</script>';
   const [before, after] = readFileSync(page, 'utf8').split(place);
   if (after === undefined) throw new Error(`${page} has no place for data`);
-  writeFileSync(file, `${before}<script type="application/json" id="pinwise-data">${data}</script>${after}`);
+  writeFileSync(
+    file,
+    `${before}<script type="application/json" id="pinwise-data">${data}</script>${after}`,
+  );
 }

@@ -10,7 +10,8 @@ import { fileURLToPath } from 'node:url';
 const here = path.dirname(fileURLToPath(import.meta.url));
 
 /** The binary under test. */
-export const PINWISE = process.env['PINWISE'] ?? path.join(here, '../../target/debug/pinwise');
+export const PINWISE =
+  process.env['PINWISE'] ?? path.join(here, '../../target/debug/pinwise');
 
 /** Where pictures and reports go; never in the repository. */
 export const OUTPUT = path.join(here, 'output');
@@ -54,7 +55,20 @@ export class Bench {
   comparison(...words: string[]): string {
     this.file('share.toml', SHARE);
     const report = path.join(this.folder, 'comparison.html');
-    this.run('--machine', 'sim:share.toml', 'compare', '--seed', '1', '--max-runs', '60', '--report', report, ...words, '--', 'prog');
+    this.run(
+      '--machine',
+      'sim:share.toml',
+      'compare',
+      '--seed',
+      '1',
+      '--max-runs',
+      '60',
+      '--report',
+      report,
+      ...words,
+      '--',
+      'prog',
+    );
     return report;
   }
 }

@@ -32,19 +32,77 @@ const MACHINE = ['--machine', 'sim:package:1 l3:2 core:2 pu:2'];
 const LOOP = 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done';
 
 /** How each kind is made; `needsHost` where the machine at hand may refuse. */
-const MAKERS: Readonly<Record<string, { words: readonly string[]; needsHost?: boolean } | { made: () => Fields }>> = {
-  comparison: { words: [...MACHINE, 'compare', '--seed', '1', '--max-runs', '10', '--', 'prog'] },
-  topology: { words: ['--machine', 'sim:wrong.toml', 'topology', '--measure', '--watch', '5s'] },
+const MAKERS: Readonly<
+  Record<
+    string,
+    { words: readonly string[]; needsHost?: boolean } | { made: () => Fields }
+  >
+> = {
+  comparison: {
+    words: [
+      ...MACHINE,
+      'compare',
+      '--seed',
+      '1',
+      '--max-runs',
+      '10',
+      '--',
+      'prog',
+    ],
+  },
+  topology: {
+    words: [
+      '--machine',
+      'sim:wrong.toml',
+      'topology',
+      '--measure',
+      '--watch',
+      '5s',
+    ],
+  },
   bench: { words: [...MACHINE, 'bench', '--suite', 'smt', '--max-runs', '6'] },
   trace: { words: ['--machine', 'sim:scheduler.toml', 'trace', '--', 'prog'] },
   search: { words: [...MACHINE, 'search', '--seed', '1', '--', 'prog'] },
   reproduction: { words: ['reproduce', 'hyperthread-fill', '--simulated'] },
-  'spin-predict': { words: ['spin', 'predict', '--from', 'broadwell', '--to', 'skylake-sp', '--cpus', '24'] },
+  'spin-predict': {
+    words: [
+      'spin',
+      'predict',
+      '--from',
+      'broadwell',
+      '--to',
+      'skylake-sp',
+      '--cpus',
+      '24',
+    ],
+  },
   'spin-pause': { words: ['spin', 'pause', '--for', '100ms'], needsHost: true },
-  'spin-replay': { words: ['spin', 'replay', '--pause-ns', '43', '--cpus-assumed', '24', '--experiment', 'handoff', '--delays', '500us', '--items', '2'], needsHost: true },
-  'spin-attach': { words: ['spin', 'attach', '--', 'sleep', '0.2'], needsHost: true },
+  'spin-replay': {
+    words: [
+      'spin',
+      'replay',
+      '--pause-ns',
+      '43',
+      '--cpus-assumed',
+      '24',
+      '--experiment',
+      'handoff',
+      '--delays',
+      '500us',
+      '--items',
+      '2',
+    ],
+    needsHost: true,
+  },
+  'spin-attach': {
+    words: ['spin', 'attach', '--', 'sleep', '0.2'],
+    needsHost: true,
+  },
   profile: { words: ['profile', '--', 'sh', '-c', LOOP], needsHost: true },
-  'profile-diff': { words: ['profile', 'diff', 'last', 'last'], needsHost: true },
+  'profile-diff': {
+    words: ['profile', 'diff', 'last', 'last'],
+    needsHost: true,
+  },
   fleet: { made: madePlan },
   'fleet-node': { made: madeNode },
   'fleet-report': { made: madeReport },
@@ -75,10 +133,16 @@ export function recordOf(kind: string): Fields | null {
   if (kind === 'profile-diff' && recordOf('profile') === null) return null;
   let record: Fields | null = null;
   try {
-    record = JSON.parse(recordBench().run('-q', '--format', 'json', ...maker.words)) as Fields;
+    record = JSON.parse(
+      recordBench().run('-q', '--format', 'json', ...maker.words),
+    ) as Fields;
   } catch (error) {
     // Refused by the machine, not failed to start or killed.
-    if (!maker.needsHost || typeof (error as { status?: unknown }).status !== 'number') throw error;
+    if (
+      !maker.needsHost ||
+      typeof (error as { status?: unknown }).status !== 'number'
+    )
+      throw error;
   }
   made.set(kind, record);
   return record;
@@ -90,32 +154,56 @@ let files = 0;
 export function reportOf(records: readonly Fields[]): string {
   const own = recordBench();
   files += 1;
-  const inputs = records.map((record, at) => own.file(`record-${files}-${at}.json`, JSON.stringify(record)));
+  const inputs = records.map((record, at) =>
+    own.file(`record-${files}-${at}.json`, JSON.stringify(record)),
+  );
   const report = path.join(own.folder, `report-${files}.html`);
   own.run('report', ...inputs, '-o', report);
   return report;
 }
 
-const PAGE = path.join(path.dirname(fileURLToPath(import.meta.url)), '../dist/page.html');
-const PLACE = /<script type="application\/json" id="pinwise-data">.*?<\/script>/s;
+const PAGE = path.join(
+  path.dirname(fileURLToPath(import.meta.url)),
+  '../dist/page.html',
+);
+const PLACE =
+  /<script type="application\/json" id="pinwise-data">.*?<\/script>/s;
 
 /** A page with whatever stands for its data, such as the program would not write. */
 export function pageWith(data: string): string {
   files += 1;
   const text = data.replaceAll('<', '\\u003c');
-  return recordBench().file(`page-${files}.html`, readFileSync(process.env['PINWISE_PAGE'] ?? PAGE, 'utf8').replace(PLACE, () => `<script type="application/json" id="pinwise-data">${text}</script>`));
+  return recordBench().file(
+    `page-${files}.html`,
+    readFileSync(process.env['PINWISE_PAGE'] ?? PAGE, 'utf8').replace(
+      PLACE,
+      () =>
+        `<script type="application/json" id="pinwise-data">${text}</script>`,
+    ),
+  );
 }
 
 /** Fields that are no prose: without them a record is of no kind. */
 const KEPT = new Set(['schema', 'id']);
 
 /** The same value with each string and number replaced. */
-export function replaced(value: unknown, string: (text: string) => unknown, number: (value: number) => unknown, key = ''): unknown {
+export function replaced(
+  value: unknown,
+  string: (text: string) => unknown,
+  number: (value: number) => unknown,
+  key = '',
+): unknown {
   if (typeof value === 'string') return KEPT.has(key) ? value : string(value);
   if (typeof value === 'number') return number(value);
-  if (Array.isArray(value)) return value.map((item) => replaced(item, string, number, key));
+  if (Array.isArray(value))
+    return value.map((item) => replaced(item, string, number, key));
   if (typeof value === 'object' && value !== null) {
-    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, replaced(item, string, number, name)]));
+    return Object.fromEntries(
+      Object.entries(value).map(([name, item]) => [
+        name,
+        replaced(item, string, number, name),
+      ]),
+    );
   }
   return value;
 }

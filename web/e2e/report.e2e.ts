@@ -12,6 +12,8 @@ test('a report opens from disk and asks for nothing else', async () => {
   const { page, errors, requests, close } = await open(report);
   await page.getByRole('heading', { level: 1 }).waitFor();
   expect(errors).toEqual([]);
-  expect(requests.filter((address) => !address.startsWith('file:'))).toEqual([]);
+  expect(requests.filter((address) => !address.startsWith('file:'))).toEqual(
+    [],
+  );
   await close();
 });

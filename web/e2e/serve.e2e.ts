@@ -17,12 +17,26 @@ const RUNS = 'figure[data-chart="Every run"]';
 
 /** Runs of all arms, as the chart's own table has them. */
 const runs = (page: Page): Promise<number> =>
-  page.locator(`${RUNS} table tbody tr`).evaluateAll((rows) => rows.reduce((sum, row) => sum + Number((row as HTMLTableRowElement).cells[1]?.textContent), 0));
+  page
+    .locator(`${RUNS} table tbody tr`)
+    .evaluateAll((rows) =>
+      rows.reduce(
+        (sum, row) =>
+          sum + Number((row as HTMLTableRowElement).cells[1]?.textContent),
+        0,
+      ),
+    );
 
-const picture = (page: Page): Promise<string> => page.locator(`${RUNS} canvas`).first().evaluate((canvas) => (canvas as HTMLCanvasElement).toDataURL());
+const picture = (page: Page): Promise<string> =>
+  page
+    .locator(`${RUNS} canvas`)
+    .first()
+    .evaluate((canvas) => (canvas as HTMLCanvasElement).toDataURL());
 
 /** Waits until `look` finds something. */
-async function until<T>(look: () => Promise<T | null | undefined | false>): Promise<T> {
+async function until<T>(
+  look: () => Promise<T | null | undefined | false>,
+): Promise<T> {
   for (;;) {
     const found = await look();
     if (found) return found;
@@ -34,7 +48,12 @@ async function until<T>(look: () => Promise<T | null | undefined | false>): Prom
 function isQuiet({ errors, requests }: Opened, site: Site): void {
   expect(errors).toEqual([]);
   expect(requests.length).toBeGreaterThan(1);
-  expect(requests.filter((address) => !address.startsWith(site.address) && !address.startsWith('data:'))).toEqual([]);
+  expect(
+    requests.filter(
+      (address) =>
+        !address.startsWith(site.address) && !address.startsWith('data:'),
+    ),
+  ).toEqual([]);
 }
 
 test('a comparison that runs is drawn as it grows', async () => {
@@ -57,7 +76,10 @@ test('a comparison that runs is drawn as it grows', async () => {
   });
   expect(later).toBeLessThanOrEqual(24);
   await until(async () => (await picture(page)) !== before);
-  await page.screenshot({ path: path.join(OUTPUT, 'serve-running.png'), fullPage: true });
+  await page.screenshot({
+    path: path.join(OUTPUT, 'serve-running.png'),
+    fullPage: true,
+  });
 
   await comparing.ended;
   await page.getByText('Ended.', { exact: true }).waitFor();
@@ -81,18 +103,27 @@ test('a comparison that is killed is said to be cut off', async () => {
   await page.getByText('Running: this page grows with it.').waitFor();
   child.kill('SIGKILL');
   await ended;
-  await page.getByText('Cut off: the pinwise that wrote it ended first.').waitFor();
+  await page
+    .getByText('Cut off: the pinwise that wrote it ended first.')
+    .waitFor();
   isQuiet(opened, site);
   await opened.close();
 });
 
 test('the file that --open gives the browser leads to the site', async () => {
   const bench = new Bench();
-  const opener = bench.file('xdg-open', `#!/bin/sh\nprintf %s "$1" > '${bench.folder}/new'\nmv '${bench.folder}/new' '${bench.folder}/opened'\n`);
+  const opener = bench.file(
+    'xdg-open',
+    `#!/bin/sh\nprintf %s "$1" > '${bench.folder}/new'\nmv '${bench.folder}/new' '${bench.folder}/opened'\n`,
+  );
   chmodSync(opener, 0o755);
-  const site = await Site.start(bench, ['--open'], { PATH: `${bench.folder}:${process.env['PATH']}` });
+  const site = await Site.start(bench, ['--open'], {
+    PATH: `${bench.folder}:${process.env['PATH']}`,
+  });
   const given = path.join(bench.folder, 'opened');
-  const file = await until(async () => existsSync(given) && readFileSync(given, 'utf8'));
+  const file = await until(
+    async () => existsSync(given) && readFileSync(given, 'utf8'),
+  );
   const { page, close } = await open(file);
   await page.waitForURL(`${site.address}**`);
   await page.getByRole('heading', { level: 1, name: 'History' }).waitFor();
@@ -106,11 +137,17 @@ test('a record that is missing, and a site that has ended, are told', async () =
   bench.comparison();
   const site = await Site.start(bench);
   const { page, close } = await open(`${site.address}#/record/nothing`);
-  await page.getByRole('alert').getByText("No record has the id 'nothing'").waitFor();
+  await page
+    .getByRole('alert')
+    .getByText("No record has the id 'nothing'")
+    .waitFor();
   await page.evaluate(() => (location.hash = '#/history'));
   await page.getByRole('link', { name: /prog/ }).first().waitFor();
   await site.stop();
   await page.getByRole('link', { name: /prog/ }).first().click();
-  await page.getByRole('alert').getByText('pinwise serve does not answer.').waitFor();
+  await page
+    .getByRole('alert')
+    .getByText('pinwise serve does not answer.')
+    .waitFor();
   await close();
 });

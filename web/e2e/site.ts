@@ -11,9 +11,17 @@ import type { Bench } from './pinwise';
 import { PINWISE } from './pinwise';
 
 /** A process that ends with its test, if not before. */
-function start(bench: Bench, words: readonly string[], environment: Record<string, string> = {}): ChildProcess {
+function start(
+  bench: Bench,
+  words: readonly string[],
+  environment: Record<string, string> = {},
+): ChildProcess {
   const env = { ...process.env, ...environment };
-  const child = spawn(PINWISE, ['--store', bench.store, ...words], { cwd: bench.folder, stdio: ['ignore', 'pipe', 'pipe'], env });
+  const child = spawn(PINWISE, ['--store', bench.store, ...words], {
+    cwd: bench.folder,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env,
+  });
   onTestFinished(() => void child.kill('SIGKILL'));
   return child;
 }
@@ -30,9 +38,15 @@ export class Site {
     child.stderr!.on('data', (text) => (this.told += String(text)));
   }
 
-  static async start(bench: Bench, options: readonly string[] = [], environment: Record<string, string> = {}): Promise<Site> {
+  static async start(
+    bench: Bench,
+    options: readonly string[] = [],
+    environment: Record<string, string> = {},
+  ): Promise<Site> {
     const child = start(bench, ['serve', ...options], environment);
-    const [line] = (await once(createInterface(child.stdout!), 'line')) as [string];
+    const [line] = (await once(createInterface(child.stdout!), 'line')) as [
+      string,
+    ];
     return new Site(child, line);
   }
 
@@ -50,9 +64,24 @@ export class Site {
 }
 
 /** A comparison of slow commands on this machine, begun and not waited for. */
-export function beginComparison(bench: Bench, runs: number): { child: ChildProcess; ended: Promise<unknown> } {
+export function beginComparison(
+  bench: Bench,
+  runs: number,
+): { child: ChildProcess; ended: Promise<unknown> } {
   const commands = ['--command', 'sleep 0.25', '--command', 'sleep 0.3'];
-  const child = start(bench, ['--quiet', 'compare', '--seed', '1', '--warmup', '0', '--max-runs', String(runs), '--place', 'os-default', ...commands]);
+  const child = start(bench, [
+    '--quiet',
+    'compare',
+    '--seed',
+    '1',
+    '--warmup',
+    '0',
+    '--max-runs',
+    String(runs),
+    '--place',
+    'os-default',
+    ...commands,
+  ]);
   child.stdout!.resume();
   child.stderr!.resume();
   return { child, ended: once(child, 'close') };

@@ -14,11 +14,18 @@ import { OUTPUT } from './pinwise';
 useBrowser();
 
 const SLICES = Number(process.env['SLICES'] ?? 1_000_000);
-const PAGE = path.join(path.dirname(fileURLToPath(import.meta.url)), '../dist/page.html');
+const PAGE = path.join(
+  path.dirname(fileURLToPath(import.meta.url)),
+  '../dist/page.html',
+);
 
 test('a million slices', { timeout: 600_000 }, async () => {
   const report = path.join(OUTPUT, 'million.html');
-  writeReport(PAGE, report, madeTrace({ slices: SLICES, cpus: 32, threads: 96 }));
+  writeReport(
+    PAGE,
+    report,
+    madeTrace({ slices: SLICES, cpus: 32, threads: 96 }),
+  );
   console.log(`report: ${(statSync(report).size / 1e6).toFixed(1)} MB`);
   const firsts: number[] = [];
   for (let round = 0; round < 3; round += 1) {
@@ -28,30 +35,62 @@ test('a million slices', { timeout: 600_000 }, async () => {
     firsts.push(performance.now() - began);
     await opened.close();
   }
-  tell(`trace, ${SLICES.toLocaleString('en-US')} slices: from the address to the first frame`, firsts);
+  tell(
+    `trace, ${SLICES.toLocaleString('en-US')} slices: from the address to the first frame`,
+    firsts,
+  );
   const { page, errors, close } = await open(report);
   const canvas = page.locator('canvas[data-frames]');
   await canvas.waitFor();
   for (const rows of ['cpus', 'threads']) {
     await page.getByLabel('Rows', { exact: false }).first().selectOption(rows);
     await canvas.focus();
-    const steps = await page.evaluate(async (keys: string[]) => {
-      const drawn = document.querySelector<HTMLCanvasElement>('canvas[data-frames]')!;
-      const frame = (): Promise<number> => new Promise((done) => requestAnimationFrame(done));
-      await frame();
-      await frame();
-      const told: { paint: number; whole: number }[] = [];
-      for (const key of keys) {
-        const before = performance.now();
-        const frames = drawn.dataset['frames'];
-        drawn.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
-        while (drawn.dataset['frames'] === frames) await frame();
-        told.push({ paint: Number(drawn.dataset['frameMs']), whole: performance.now() - before });
-      }
-      return told;
-    }, Array.from({ length: 50 }, (_, step) => (step % 10 === 9 ? 'Home' : step % 3 === 2 ? 'ArrowRight' : step % 10 === 8 ? '-' : '+')));
-    tell(`trace, rows are ${rows}, zoom and pan: painting a frame`, steps.map((step) => step.paint));
-    tell(`trace, rows are ${rows}, zoom and pan: from the key to the frame`, steps.map((step) => step.whole));
+    const steps = await page.evaluate(
+      async (keys: string[]) => {
+        const drawn = document.querySelector<HTMLCanvasElement>(
+          'canvas[data-frames]',
+        )!;
+        const frame = (): Promise<number> =>
+          new Promise((done) => requestAnimationFrame(done));
+        await frame();
+        await frame();
+        const told: { paint: number; whole: number }[] = [];
+        for (const key of keys) {
+          const before = performance.now();
+          const frames = drawn.dataset['frames'];
+          drawn.dispatchEvent(
+            new KeyboardEvent('keydown', {
+              key,
+              bubbles: true,
+              cancelable: true,
+            }),
+          );
+          while (drawn.dataset['frames'] === frames) await frame();
+          told.push({
+            paint: Number(drawn.dataset['frameMs']),
+            whole: performance.now() - before,
+          });
+        }
+        return told;
+      },
+      Array.from({ length: 50 }, (_, step) =>
+        step % 10 === 9
+          ? 'Home'
+          : step % 3 === 2
+            ? 'ArrowRight'
+            : step % 10 === 8
+              ? '-'
+              : '+',
+      ),
+    );
+    tell(
+      `trace, rows are ${rows}, zoom and pan: painting a frame`,
+      steps.map((step) => step.paint),
+    );
+    tell(
+      `trace, rows are ${rows}, zoom and pan: from the key to the frame`,
+      steps.map((step) => step.whole),
+    );
   }
   expect(errors).toEqual([]);
   await close();

@@ -11,16 +11,30 @@ import { Bench } from './pinwise';
 
 useBrowser();
 
-const PAGE = process.env['PINWISE_PAGE'] ?? path.join(path.dirname(fileURLToPath(import.meta.url)), '../dist/page.html');
+const PAGE =
+  process.env['PINWISE_PAGE'] ??
+  path.join(path.dirname(fileURLToPath(import.meta.url)), '../dist/page.html');
 
 /** A ftrace text: two threads take turns on CPU 0, one moves to CPU 1. */
 function ftrace(): string {
   const lines = ['# tracer: nop', '#'];
   const line = (us: number, cpu: number, text: string): void => {
-    lines.push(`          <idle>-0     [00${cpu}] d..2.   100.${String(us).padStart(6, '0')}: ${text}`);
+    lines.push(
+      `          <idle>-0     [00${cpu}] d..2.   100.${String(us).padStart(6, '0')}: ${text}`,
+    );
   };
-  const to = (us: number, cpu: number, prev: string, state: string, next: string): void =>
-    line(us, cpu, `sched_switch: prev_comm=${prev.split(':')[0]} prev_pid=${prev.split(':')[1]} prev_prio=120 prev_state=${state} ==> next_comm=${next.split(':')[0]} next_pid=${next.split(':')[1]} next_prio=120`);
+  const to = (
+    us: number,
+    cpu: number,
+    prev: string,
+    state: string,
+    next: string,
+  ): void =>
+    line(
+      us,
+      cpu,
+      `sched_switch: prev_comm=${prev.split(':')[0]} prev_pid=${prev.split(':')[1]} prev_prio=120 prev_state=${state} ==> next_comm=${next.split(':')[0]} next_pid=${next.split(':')[1]} next_prio=120`,
+    );
   to(100, 0, 'swapper/0:0', 'R', 'alpha:11');
   to(300, 0, 'alpha:11', 'R', 'beta:12');
   to(700, 0, 'beta:12', 'S', 'alpha:11');
@@ -35,14 +49,22 @@ function tracePage(): string {
   const bench = new Bench();
   const file = bench.file('small.txt', ftrace());
   const report = path.join(bench.folder, 'trace.html');
-  const told = bench.run('--machine', 'sim:package:1 core:2 pu:1', 'trace', 'import', file);
+  const told = bench.run(
+    '--machine',
+    'sim:package:1 core:2 pu:1',
+    'trace',
+    'import',
+    file,
+  );
   const id = /Record (\S+)\./.exec(told)![1]!;
   bench.run('report', id, '-o', report);
   return report;
 }
 
-const place = (page: Page): Promise<string> => page.locator('figure[data-chart="Timeline"] .place').innerText();
-const seen = (page: Page): Promise<string> => page.locator('figure[data-chart="Timeline"] > .status').innerText();
+const place = (page: Page): Promise<string> =>
+  page.locator('figure[data-chart="Timeline"] .place').innerText();
+const seen = (page: Page): Promise<string> =>
+  page.locator('figure[data-chart="Timeline"] > .status').innerText();
 
 test('a trace is zoomed by keyboard, wheel and drag, and says what is seen', async () => {
   const { page, errors, requests, close } = await open(tracePage());
@@ -74,7 +96,9 @@ test('a trace is zoomed by keyboard, wheel and drag, and says what is seen', asy
   await page.mouse.up();
   await expect.poll(() => seen(page)).not.toBe(whole);
   expect(errors).toEqual([]);
-  expect(requests.filter((address) => !address.startsWith('file:'))).toEqual([]);
+  expect(requests.filter((address) => !address.startsWith('file:'))).toEqual(
+    [],
+  );
   await close();
 });
 
@@ -82,7 +106,10 @@ test('thread rows tell where a thread came from, and the table of threads sorts'
   const { page, errors, close } = await open(tracePage());
   const canvas = page.locator('canvas[data-frames]');
   await canvas.waitFor();
-  await page.getByLabel('Rows', { exact: false }).first().selectOption('threads');
+  await page
+    .getByLabel('Rows', { exact: false })
+    .first()
+    .selectOption('threads');
   await canvas.focus();
   await page.keyboard.press('Home');
   await page.keyboard.press('.');
@@ -97,36 +124,70 @@ test('thread rows tell where a thread came from, and the table of threads sorts'
   told.add(await place(page));
   await page.keyboard.press('.');
   told.add(await place(page));
-  expect([...told].some((text) => text.includes('it came from CPU 0, another core'))).toBe(true);
-  const names = (): Promise<string[]> => page.locator('.sortable tbody th').allInnerTexts();
-  await page.locator('.sortable thead').getByRole('button', { name: 'Thread' }).click();
+  expect(
+    [...told].some((text) => text.includes('it came from CPU 0, another core')),
+  ).toBe(true);
+  const names = (): Promise<string[]> =>
+    page.locator('.sortable tbody th').allInnerTexts();
+  await page
+    .locator('.sortable thead')
+    .getByRole('button', { name: 'Thread' })
+    .click();
   const up = await names();
-  await page.locator('.sortable thead').getByRole('button', { name: 'Thread' }).click();
+  await page
+    .locator('.sortable thead')
+    .getByRole('button', { name: 'Thread' })
+    .click();
   expect(await names()).toEqual([...up].reverse());
   expect(errors).toEqual([]);
   await close();
 });
 
-test.each([[360, 'light'], [360, 'dark'], [1100, 'dark']] as const)('a packed trace fits %i pixels, %s, and waits are found', async (width, colorScheme) => {
-  const report = path.join(new Bench().folder, 'packed.html');
-  writeReport(PAGE, report, madeTrace({ slices: 30_000, cpus: 8, threads: 24 }));
-  const { page, errors, close } = await open(report, { width, colorScheme });
-  await page.locator('canvas[data-frames]').waitFor();
-  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
-  const row = page.getByRole('region', { name: /longest of|Waits, the longest/ }).locator('tbody tr').first();
-  const [name, waited] = [await row.locator('th').innerText(), await row.locator('td').first().innerText()];
-  await row.getByRole('button').click();
-  await expect.poll(() => place(page)).toContain(`queued on CPU`);
-  expect(await place(page)).toContain(name);
-  expect(await place(page)).toContain(waited);
-  expect(errors).toEqual([]);
-  await close();
-});
+test.each([
+  [360, 'light'],
+  [360, 'dark'],
+  [1100, 'dark'],
+] as const)(
+  'a packed trace fits %i pixels, %s, and waits are found',
+  async (width, colorScheme) => {
+    const report = path.join(new Bench().folder, 'packed.html');
+    writeReport(
+      PAGE,
+      report,
+      madeTrace({ slices: 30_000, cpus: 8, threads: 24 }),
+    );
+    const { page, errors, close } = await open(report, { width, colorScheme });
+    await page.locator('canvas[data-frames]').waitFor();
+    expect(
+      await page.evaluate(() => document.documentElement.scrollWidth),
+    ).toBeLessThanOrEqual(width);
+    const row = page
+      .getByRole('region', { name: /longest of|Waits, the longest/ })
+      .locator('tbody tr')
+      .first();
+    const [name, waited] = [
+      await row.locator('th').innerText(),
+      await row.locator('td').first().innerText(),
+    ];
+    await row.getByRole('button').click();
+    await expect.poll(() => place(page)).toContain(`queued on CPU`);
+    expect(await place(page)).toContain(name);
+    expect(await place(page)).toContain(waited);
+    expect(errors).toEqual([]);
+    await close();
+  },
+);
 
 test('a flame graph is searched and walked by keyboard', async () => {
   const bench = new Bench();
   const report = path.join(bench.folder, 'profile.html');
-  const told = bench.run('profile', '--', 'sh', '-c', 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done');
+  const told = bench.run(
+    'profile',
+    '--',
+    'sh',
+    '-c',
+    'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done',
+  );
   const id = /Record (\S+)\./.exec(told)![1]!;
   bench.run('report', id, '-o', report);
   const { page, errors, close } = await open(report, { width: 360 });
@@ -143,8 +204,12 @@ test('a flame graph is searched and walked by keyboard', async () => {
   await page.keyboard.press('Home');
   expect(await line.innerText()).toBe(before);
   await figure.getByRole('searchbox').fill(call.split(' ')[0]!);
-  await expect.poll(() => figure.locator('.tools .status').innerText()).toMatch(/\d call.*% of all time/);
-  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
+  await expect
+    .poll(() => figure.locator('.tools .status').innerText())
+    .toMatch(/\d call.*% of all time/);
+  expect(
+    await page.evaluate(() => document.documentElement.scrollWidth),
+  ).toBeLessThanOrEqual(360);
   expect(errors).toEqual([]);
   await close();
 });

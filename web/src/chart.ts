@@ -1,7 +1,13 @@
 // Charts by Apache ECharts, each with a name for screen readers, a sentence
 // that says what it shows, and the same figures as a table.
 
-import { BarChart, CustomChart, HeatmapChart, LineChart, ScatterChart } from 'echarts/charts';
+import {
+  BarChart,
+  CustomChart,
+  HeatmapChart,
+  LineChart,
+  ScatterChart,
+} from 'echarts/charts';
 import {
   GridComponent,
   LegendComponent,
@@ -22,9 +28,18 @@ import { onTheme, theme } from './theme';
 import type { Part } from './view';
 
 use([
-  BarChart, CustomChart, HeatmapChart, LineChart, ScatterChart,
-  GridComponent, LegendComponent, MarkAreaComponent, MarkLineComponent,
-  TooltipComponent, VisualMapComponent, CanvasRenderer,
+  BarChart,
+  CustomChart,
+  HeatmapChart,
+  LineChart,
+  ScatterChart,
+  GridComponent,
+  LegendComponent,
+  MarkAreaComponent,
+  MarkLineComponent,
+  TooltipComponent,
+  VisualMapComponent,
+  CanvasRenderer,
 ]);
 
 export interface ChartPlan {
@@ -43,13 +58,22 @@ export interface ChartPlan {
 }
 
 /** A chart as a figure; call `dispose` when it goes. */
-export function chart(plan: ChartPlan): Part & { redraw(next: ChartPlan): void; instance(): ReturnType<typeof init> | null } {
+export function chart(plan: ChartPlan): Part & {
+  redraw(next: ChartPlan): void;
+  instance(): ReturnType<typeof init> | null;
+} {
   let now = plan;
   let instance: ReturnType<typeof init> | null = null;
   const stage = h('div', { class: 'stage', role: 'img', tabIndex: 0 });
   const caption = h('figcaption');
   const details = h('details', { class: 'figures' });
-  const element = h('figure', { class: 'chart', data: { chart: plan.name } }, caption, stage, details);
+  const element = h(
+    'figure',
+    { class: 'chart', data: { chart: plan.name } },
+    caption,
+    stage,
+    details,
+  );
 
   const figures = h('div');
   details.append(h('summary', {}, 'The figures'), figures);
@@ -57,7 +81,11 @@ export function chart(plan: ChartPlan): Part & { redraw(next: ChartPlan): void; 
     const [name, summary] = [visible(now.name), visible(now.summary)];
     stage.setAttribute('aria-label', `${name}. ${summary}`);
     stage.style.height = `${now.height}px`;
-    caption.replaceChildren(h('strong', {}, name), ' ', h('span', { class: 'muted' }, summary));
+    caption.replaceChildren(
+      h('strong', {}, name),
+      ' ',
+      h('span', { class: 'muted' }, summary),
+    );
     details.hidden = !now.table;
     // The summary stays, so that a redraw takes no reader's focus from it.
     figures.replaceChildren(...(now.table ? [tableElement(now.table)] : []));
@@ -65,7 +93,10 @@ export function chart(plan: ChartPlan): Part & { redraw(next: ChartPlan): void; 
   const draw = (): void => {
     if (!instance || stage.clientWidth === 0) return;
     const colours = theme();
-    instance.setOption({ ...base(colours), ...now.option(colours) }, { notMerge: true });
+    instance.setOption(
+      { ...base(colours), ...now.option(colours) },
+      { notMerge: true },
+    );
   };
   const size = new ResizeObserver(() => {
     if (stage.clientWidth === 0) return;
@@ -104,12 +135,22 @@ function base(colours: Theme): EChartsCoreOption {
     color: [...colours.series],
     textStyle: { color: colours.text, fontFamily: 'inherit' },
     tooltip: tooltip(colours),
-    grid: { left: 8, right: 16, top: 16, bottom: 8, outerBoundsMode: 'same', outerBoundsContain: 'axisLabel' },
+    grid: {
+      left: 8,
+      right: 16,
+      top: 16,
+      bottom: 8,
+      outerBoundsMode: 'same',
+      outerBoundsContain: 'axisLabel',
+    },
   };
 }
 
 /** A tooltip that is drawn, so that no string of a record can become markup. */
-export function tooltip(colours: Theme, more: Record<string, unknown> = {}): Record<string, unknown> {
+export function tooltip(
+  colours: Theme,
+  more: Record<string, unknown> = {},
+): Record<string, unknown> {
   return {
     renderMode: 'richText',
     confine: true,
@@ -121,7 +162,10 @@ export function tooltip(colours: Theme, more: Record<string, unknown> = {}): Rec
 }
 
 /** An axis in the page's colours. */
-export function axis(colours: Theme, more: Record<string, unknown>): Record<string, unknown> {
+export function axis(
+  colours: Theme,
+  more: Record<string, unknown>,
+): Record<string, unknown> {
   return {
     axisLine: { onZero: false, lineStyle: { color: colours.line } },
     axisTick: { lineStyle: { color: colours.line } },

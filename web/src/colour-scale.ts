@@ -9,7 +9,9 @@ const parse = (colour: string): Rgb => {
 
 /** The red, green and blue at `share` (0 to 1) of a scale of "#rrggbb". */
 export function rgbAt(scale: readonly string[], share: number): Rgb {
-  const at = Math.min(1, Math.max(0, Number.isFinite(share) ? share : 0)) * (scale.length - 1);
+  const at =
+    Math.min(1, Math.max(0, Number.isFinite(share) ? share : 0)) *
+    (scale.length - 1);
   const from = Math.min(scale.length - 2, Math.floor(at));
   const low = parse(scale[Math.max(0, from)] ?? '#000000');
   const high = parse(scale[from + 1] ?? scale[scale.length - 1] ?? '#000000');
@@ -20,7 +22,9 @@ export function rgbAt(scale: readonly string[], share: number): Rgb {
 
 /** The colour at `share` of a scale, as "#rrggbb". */
 export function colourAt(scale: readonly string[], share: number): string {
-  return `#${rgbAt(scale, share).map((part) => part.toString(16).padStart(2, '0')).join('')}`;
+  return `#${rgbAt(scale, share)
+    .map((part) => part.toString(16).padStart(2, '0'))
+    .join('')}`;
 }
 
 /** Black or white, whichever has the greater contrast with a colour (WCAG 2, relative luminance). */
@@ -30,11 +34,14 @@ export function inkOn(colour: string): string {
     return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
   }) as [number, number, number];
   const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-  return (luminance + 0.05) / 0.05 >= 1.05 / (luminance + 0.05) ? '#000000' : '#ffffff';
+  return (luminance + 0.05) / 0.05 >= 1.05 / (luminance + 0.05)
+    ? '#000000'
+    : '#ffffff';
 }
 
 /** Where a value lies between the ends of a scale of equal ratios; 0.5 where they are the same. */
 export function shareOf(value: number, low: number, high: number): number {
-  if (low > 0 && high / low > 1.000001) return Math.log(value / low) / Math.log(high / low);
+  if (low > 0 && high / low > 1.000001)
+    return Math.log(value / low) / Math.log(high / low);
   return high > low ? (value - low) / (high - low) : 0.5;
 }

@@ -8,7 +8,8 @@ export function parseCpus(text: string | null | undefined): number[] {
     if (!match) continue;
     const first = Number(match[1]);
     const last = match[2] === undefined ? first : Number(match[2]);
-    for (let cpu = first; cpu <= last && cpus.length < 65_536; cpu += 1) cpus.push(cpu);
+    for (let cpu = first; cpu <= last && cpus.length < 65_536; cpu += 1)
+      cpus.push(cpu);
   }
   return cpus;
 }
@@ -17,9 +18,10 @@ export function parseCpus(text: string | null | undefined): number[] {
 export function formatCpus(cpus: readonly number[]): string {
   const sorted = [...new Set(cpus)].sort((a, b) => a - b);
   const parts: string[] = [];
-  for (let at = 0; at < sorted.length; ) {
+  for (let at = 0; at < sorted.length;) {
     let end = at;
-    while (end + 1 < sorted.length && sorted[end + 1] === sorted[end]! + 1) end += 1;
+    while (end + 1 < sorted.length && sorted[end + 1] === sorted[end]! + 1)
+      end += 1;
     parts.push(end === at ? `${sorted[at]}` : `${sorted[at]}-${sorted[end]}`);
     at = end + 1;
   }

@@ -3,7 +3,9 @@
 
 export type Child = Node | string | number | null | undefined | false;
 
-type Properties<T> = Partial<Omit<T, 'style' | 'children' | 'dataset' | 'classList'>> & {
+type Properties<T> = Partial<
+  Omit<T, 'style' | 'children' | 'dataset' | 'classList'>
+> & {
   class?: string;
   data?: Record<string, string>;
   aria?: Record<string, string>;
@@ -21,8 +23,10 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   const { class: names, data, aria, role, ...rest } = properties;
   if (names) element.className = names;
   if (role) element.setAttribute('role', role);
-  for (const [key, value] of Object.entries(data ?? {})) element.dataset[key] = value;
-  for (const [key, value] of Object.entries(aria ?? {})) element.setAttribute(`aria-${key}`, visible(value));
+  for (const [key, value] of Object.entries(data ?? {}))
+    element.dataset[key] = value;
+  for (const [key, value] of Object.entries(aria ?? {}))
+    element.setAttribute(`aria-${key}`, visible(value));
   Object.assign(element, rest);
   if (element.title) element.title = visible(element.title);
   append(element, children);
@@ -32,9 +36,17 @@ export function h<K extends keyof HTMLElementTagNameMap>(
 const SVG = 'http://www.w3.org/2000/svg';
 
 /** An SVG element; every attribute as text. */
-export function svg(tag: string, attributes: Record<string, string | number> = {}, ...children: Child[]): SVGElement {
+export function svg(
+  tag: string,
+  attributes: Record<string, string | number> = {},
+  ...children: Child[]
+): SVGElement {
   const element = document.createElementNS(SVG, tag);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, key.startsWith('aria-') ? visible(String(value)) : String(value));
+  for (const [key, value] of Object.entries(attributes))
+    element.setAttribute(
+      key,
+      key.startsWith('aria-') ? visible(String(value)) : String(value),
+    );
   append(element, children);
   return element;
 }
@@ -42,7 +54,13 @@ export function svg(tag: string, attributes: Record<string, string | number> = {
 function append(parent: Element, children: Child[]): void {
   for (const child of children) {
     if (child === null || child === undefined || child === false) continue;
-    parent.append(typeof child === 'string' ? visible(child) : typeof child === 'number' ? String(child) : child);
+    parent.append(
+      typeof child === 'string'
+        ? visible(child)
+        : typeof child === 'number'
+          ? String(child)
+          : child,
+    );
   }
 }
 
@@ -58,5 +76,8 @@ export function fill(parent: Element, ...children: Child[]): void {
  * of writing or show only where a line breaks. Line feeds and tabs stay.
  */
 export function visible(text: string): string {
-  return text.replace(/(?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu, (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`);
+  return text.replace(
+    /(?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu,
+    (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`,
+  );
 }

@@ -31,7 +31,7 @@ const FUNCTIONS: Record<string, (value: number, ...words: string[]) => string> =
     seconds: (value) => seconds(value),
     nanoseconds,
     bytes,
-  ratio,
+    ratio,
     quantity: (value, unit) => quantity(value, unit!),
     percent: (value) => percent(value),
     signed_percent: signedPercent,

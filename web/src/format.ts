@@ -21,7 +21,8 @@ export function digits(value: number, places = 3): string {
   return value.toFixed(Math.max(0, places - 1 - magnitude));
 }
 
-const exponential = (value: number, places: number): string => value.toExponential(places - 1).replace('e+', 'e');
+const exponential = (value: number, places: number): string =>
+  value.toExponential(places - 1).replace('e+', 'e');
 
 const TIMES: readonly [number, string][] = [
   [1, 's'],

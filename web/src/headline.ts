@@ -14,7 +14,9 @@ export interface Headline {
   confidence?: string;
 }
 
-export function headline(figure: Headline | null | undefined): HTMLElement | null {
+export function headline(
+  figure: Headline | null | undefined,
+): HTMLElement | null {
   if (!figure?.change) return null;
   const of = ` ${visible(figure.of ?? '')}${figure.confidence ? `; ${visible(figure.confidence)}` : ''}`;
   return h(
@@ -22,7 +24,12 @@ export function headline(figure: Headline | null | undefined): HTMLElement | nul
     { class: 'headline' },
     h('strong', { class: 'big' }, visible(figure.change)),
     ' ',
-    h('span', {}, h('span', { class: 'interval' }, visible(figure.interval ?? '')), h('span', { class: 'muted' }, of)),
+    h(
+      'span',
+      {},
+      h('span', { class: 'interval' }, visible(figure.interval ?? '')),
+      h('span', { class: 'muted' }, of),
+    ),
   );
 }
 
@@ -36,8 +43,14 @@ export interface Command {
 export type NamedCommand = readonly [what: string, command: string];
 
 /** Commands that a record comes to, and the one that makes it again. */
-export function recordCommands(commands: readonly Command[] | undefined, again: string | null | undefined): NamedCommand[] {
-  const run = (commands ?? []).map((c): NamedCommand => [`Run it ${c.what ?? ''}`, c.line ?? '']);
+export function recordCommands(
+  commands: readonly Command[] | undefined,
+  again: string | null | undefined,
+): NamedCommand[] {
+  const run = (commands ?? []).map((c): NamedCommand => [
+    `Run it ${c.what ?? ''}`,
+    c.line ?? '',
+  ]);
   return again ? [...run, ['Do the experiment again', again]] : run;
 }
 
@@ -47,6 +60,9 @@ export function commandList(all: readonly NamedCommand[]): HTMLElement | null {
   return h(
     'div',
     { class: 'commands' },
-    ...all.flatMap(([what, command]) => [h('span', { class: 'muted' }, what), commandLine(command, `the command: ${what}`)]),
+    ...all.flatMap(([what, command]) => [
+      h('span', { class: 'muted' }, what),
+      commandLine(command, `the command: ${what}`),
+    ]),
   );
 }

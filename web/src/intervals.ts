@@ -25,7 +25,8 @@ export function intervalSeries(
   along: 'x' | 'y',
   more: Record<string, unknown> = {},
 ): Record<string, unknown> {
-  const point = (value: number, at: number): [number, number] => (along === 'x' ? [value, at] : [at, value]);
+  const point = (value: number, at: number): [number, number] =>
+    along === 'x' ? [value, at] : [at, value];
   return {
     type: 'custom',
     silent: true,
@@ -50,23 +51,64 @@ export function intervalSeries(
   };
 }
 
-type Shape = { type: 'line' | 'rect'; shape: Record<string, number>; style: Record<string, unknown> };
+type Shape = {
+  type: 'line' | 'rect';
+  shape: Record<string, number>;
+  style: Record<string, unknown>;
+};
 
-function lines(interval: Interval, low: [number, number], high: [number, number], along: 'x' | 'y'): Shape[] {
-  if (interval.box !== undefined && along === 'x') return [boxOf(interval, interval.box, low, high)];
-  const style = { stroke: interval.colour, lineWidth: interval.thickness ?? 2, ...(interval.dash ? { lineDash: [4, 3] } : {}) };
+function lines(
+  interval: Interval,
+  low: [number, number],
+  high: [number, number],
+  along: 'x' | 'y',
+): Shape[] {
+  if (interval.box !== undefined && along === 'x')
+    return [boxOf(interval, interval.box, low, high)];
+  const style = {
+    stroke: interval.colour,
+    lineWidth: interval.thickness ?? 2,
+    ...(interval.dash ? { lineDash: [4, 3] } : {}),
+  };
   const cap = 4 + (interval.thickness ?? 2) / 2;
   const capAt = ([x, y]: [number, number]): Shape =>
     along === 'x'
-      ? { type: 'line', shape: { x1: x, x2: x, y1: y - cap, y2: y + cap }, style: { ...style, lineDash: null } }
-      : { type: 'line', shape: { x1: x - cap, x2: x + cap, y1: y, y2: y }, style: { ...style, lineDash: null } };
-  return [{ type: 'line', shape: { x1: low[0], y1: low[1], x2: high[0], y2: high[1] }, style }, capAt(low), capAt(high)];
+      ? {
+          type: 'line',
+          shape: { x1: x, x2: x, y1: y - cap, y2: y + cap },
+          style: { ...style, lineDash: null },
+        }
+      : {
+          type: 'line',
+          shape: { x1: x - cap, x2: x + cap, y1: y, y2: y },
+          style: { ...style, lineDash: null },
+        };
+  return [
+    {
+      type: 'line',
+      shape: { x1: low[0], y1: low[1], x2: high[0], y2: high[1] },
+      style,
+    },
+    capAt(low),
+    capAt(high),
+  ];
 }
 
-const boxOf = (interval: Interval, height: number, low: [number, number], high: [number, number]): Shape => ({
+const boxOf = (
+  interval: Interval,
+  height: number,
+  low: [number, number],
+  high: [number, number],
+): Shape => ({
   type: 'rect',
   shape: { x: low[0], y: low[1] - height / 2, width: high[0] - low[0], height },
-  style: { fill: interval.colour, fillOpacity: 0.16, stroke: interval.colour, strokeOpacity: 0.8, lineWidth: 1 },
+  style: {
+    fill: interval.colour,
+    fillOpacity: 0.16,
+    stroke: interval.colour,
+    strokeOpacity: 0.8,
+    lineWidth: 1,
+  },
 });
 
 /** Symbols and dashes that tell series apart without colour. */
@@ -92,11 +134,20 @@ export const DASHES: readonly ('solid' | 'dashed' | 'dotted' | number[])[] = [
 ];
 
 /** A symbol with its colours. ECharts fills its own hollow ones with white, also on black. */
-export function marker(symbol: string, colour: string, colours: Theme): { symbol: string; itemStyle: Record<string, unknown> } {
-  if (!symbol.startsWith('empty')) return { symbol, itemStyle: { color: colour } };
+export function marker(
+  symbol: string,
+  colour: string,
+  colours: Theme,
+): { symbol: string; itemStyle: Record<string, unknown> } {
+  if (!symbol.startsWith('empty'))
+    return { symbol, itemStyle: { color: colour } };
   return {
     symbol: symbol.slice(5, 6).toLowerCase() + symbol.slice(6),
-    itemStyle: { color: colours.background, borderColor: colour, borderWidth: 1.5 },
+    itemStyle: {
+      color: colours.background,
+      borderColor: colour,
+      borderWidth: 1.5,
+    },
   };
 }
 
@@ -104,10 +155,16 @@ export function marker(symbol: string, colour: string, colours: Theme): { symbol
 export function look(
   at: number,
   colours: Theme,
-): { colour: string; symbol: string; dash: 'solid' | 'dashed' | 'dotted' | number[] } {
+): {
+  colour: string;
+  symbol: string;
+  dash: 'solid' | 'dashed' | 'dotted' | number[];
+} {
   return {
     colour: colours.series[at % colours.series.length]!,
     symbol: SYMBOLS[at % SYMBOLS.length]!,
-    dash: DASHES[(at + Math.floor(at / colours.series.length)) % DASHES.length]!,
+    dash: DASHES[
+      (at + Math.floor(at / colours.series.length)) % DASHES.length
+    ]!,
   };
 }

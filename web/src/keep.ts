@@ -8,9 +8,15 @@ import { h } from './dom';
 import type { Part } from './view';
 
 /** A place for a chart that may come later, while the record grows. */
-export function chartSlot(title: string): Part & { show(plan: ChartPlan | null): void } {
+export function chartSlot(
+  title: string,
+): Part & { show(plan: ChartPlan | null): void } {
   // The chart's own caption is what eyes read.
-  const element = h('section', { aria: { label: title } }, h('h2', { class: 'offscreen' }, title));
+  const element = h(
+    'section',
+    { aria: { label: title } },
+    h('h2', { class: 'offscreen' }, title),
+  );
   element.hidden = true;
   let held: ReturnType<typeof chart> | null = null;
   return {
@@ -26,7 +32,10 @@ export function chartSlot(title: string): Part & { show(plan: ChartPlan | null):
 }
 
 /** A place whose content depends on a key alone. */
-export function keeper(): { element: HTMLElement; show(key: unknown, build: () => readonly (Node | null)[]): void } {
+export function keeper(): {
+  element: HTMLElement;
+  show(key: unknown, build: () => readonly (Node | null)[]): void;
+} {
   const element = document.createElement('div');
   let shown: string | null = null;
   return {
@@ -36,7 +45,9 @@ export function keeper(): { element: HTMLElement; show(key: unknown, build: () =
       if (next === shown) return;
       shown = next;
       const before = stateOf(element);
-      element.replaceChildren(...build().filter((node): node is Node => node !== null));
+      element.replaceChildren(
+        ...build().filter((node): node is Node => node !== null),
+      );
       restore(element, before);
     },
   };
@@ -49,21 +60,34 @@ interface State {
 }
 
 const focusable = (element: HTMLElement): HTMLElement[] => [
-  ...element.querySelectorAll<HTMLElement>('a, button, input, select, summary, [tabindex]'),
+  ...element.querySelectorAll<HTMLElement>(
+    'a, button, input, select, summary, [tabindex]',
+  ),
 ];
-const details = (element: HTMLElement): HTMLDetailsElement[] => [...element.querySelectorAll('details')];
-const boxes = (element: HTMLElement): HTMLElement[] => [...element.querySelectorAll<HTMLElement>('.scroll')];
+const details = (element: HTMLElement): HTMLDetailsElement[] => [
+  ...element.querySelectorAll('details'),
+];
+const boxes = (element: HTMLElement): HTMLElement[] => [
+  ...element.querySelectorAll<HTMLElement>('.scroll'),
+];
 
 function stateOf(element: HTMLElement): State {
   return {
-    focused: focusable(element).findIndex((one) => one === document.activeElement),
+    focused: focusable(element).findIndex(
+      (one) => one === document.activeElement,
+    ),
     open: details(element).map((one) => one.open),
     scrolled: boxes(element).map((one) => one.scrollLeft),
   };
 }
 
 function restore(element: HTMLElement, state: State): void {
-  details(element).forEach((one, at) => (one.open = state.open[at] ?? one.open));
-  boxes(element).forEach((one, at) => (one.scrollLeft = state.scrolled[at] ?? 0));
-  if (state.focused >= 0) focusable(element)[state.focused]?.focus({ preventScroll: true });
+  details(element).forEach(
+    (one, at) => (one.open = state.open[at] ?? one.open),
+  );
+  boxes(element).forEach(
+    (one, at) => (one.scrollLeft = state.scrolled[at] ?? 0),
+  );
+  if (state.focused >= 0)
+    focusable(element)[state.focused]?.focus({ preventScroll: true });
 }

@@ -8,7 +8,11 @@ import type { Change } from './source';
 
 /** A site and a browser, moved by hand. */
 class Made implements World {
-  readonly opened: { readyState: number; isClosed: boolean; tell(name: string, data?: unknown): void }[] = [];
+  readonly opened: {
+    readyState: number;
+    isClosed: boolean;
+    tell(name: string, data?: unknown): void;
+  }[] = [];
   hidden = false;
   private looks = new Set<() => void>();
   private waiting = new Set<() => void>();
@@ -18,14 +22,20 @@ class Made implements World {
     const events = {
       readyState: 1,
       isClosed: false,
-      addEventListener: (name: string, act: (event: Event) => void) => on.set(name, act),
-      close: () => { events.isClosed = true; },
-      tell: (name: string, data?: unknown) => on.get(name)?.({ data: JSON.stringify(data) } as MessageEvent),
+      addEventListener: (name: string, act: (event: Event) => void) =>
+        on.set(name, act),
+      close: () => {
+        events.isClosed = true;
+      },
+      tell: (name: string, data?: unknown) =>
+        on.get(name)?.({ data: JSON.stringify(data) } as MessageEvent),
     };
     this.opened.push(events);
     return events as unknown as Events;
   }
-  isHidden(): boolean { return this.hidden; }
+  isHidden(): boolean {
+    return this.hidden;
+  }
   onShown(look: () => void): () => void {
     this.looks.add(look);
     return () => this.looks.delete(look);
@@ -50,7 +60,11 @@ class Made implements World {
 function watched(): { world: Made; changes: Change[]; stop: () => void } {
   const world = new Made();
   const changes: Change[] = [];
-  return { world, changes, stop: watchRecord('x', (change) => changes.push(change), world) };
+  return {
+    world,
+    changes,
+    stop: watchRecord('x', (change) => changes.push(change), world),
+  };
 }
 
 test('a record is shown as it grows, until its end', () => {
@@ -58,7 +72,11 @@ test('a record is shown as it grows, until its end', () => {
   world.opened[0]!.tell('record', { schema: 'a', blocks: 1 });
   world.opened[0]!.tell('record', { schema: 'a', blocks: 2 });
   world.opened[0]!.tell('end', { complete: true });
-  expect(changes.map((change) => (change.kind === 'record' ? change.record['blocks'] : change))).toEqual([1, 2, { kind: 'ended', isComplete: true }]);
+  expect(
+    changes.map((change) =>
+      change.kind === 'record' ? change.record['blocks'] : change,
+    ),
+  ).toEqual([1, 2, { kind: 'ended', isComplete: true }]);
   expect(world.opened[0]!.isClosed).toBe(true);
   world.hide(false);
   expect(world.opened.length).toBe(1);

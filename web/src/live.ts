@@ -9,7 +9,10 @@ const PAUSE = 3000;
 const CLOSED = 2;
 
 /** What a listener uses of `EventSource`. */
-export type Events = Pick<EventSource, 'addEventListener' | 'close' | 'readyState'>;
+export type Events = Pick<
+  EventSource,
+  'addEventListener' | 'close' | 'readyState'
+>;
 
 /** Where a listener stands: the browser, or a test in its place. */
 export interface World {
@@ -33,31 +36,61 @@ const browser: World = {
   },
 };
 
-const text = (event: Event): string => String((event as MessageEvent<string>).data);
+const text = (event: Event): string =>
+  String((event as MessageEvent<string>).data);
 
 /** Calls back whenever records came, went or changed, until the returned function is called. */
-export function watchList(address: string, onChange: () => void, world: World = browser): () => void {
+export function watchList(
+  address: string,
+  onChange: () => void,
+  world: World = browser,
+): () => void {
   return listen(world, address, { list: () => onChange() }, () => undefined);
 }
 
 /** Calls back whenever a record grew, until it ends or the returned function is called. */
-export function watchRecord(address: string, onChange: (change: Change) => void, world: World = browser): () => void {
+export function watchRecord(
+  address: string,
+  onChange: (change: Change) => void,
+  world: World = browser,
+): () => void {
   const stop = listen(
     world,
     address,
     {
-      record: (event) => onChange({ kind: 'record', record: JSON.parse(text(event)) as AnyRecord }),
+      record: (event) =>
+        onChange({
+          kind: 'record',
+          record: JSON.parse(text(event)) as AnyRecord,
+        }),
       end: (event) => {
         stop();
-        onChange({ kind: 'ended', isComplete: (JSON.parse(text(event)) as { complete?: boolean }).complete === true });
+        onChange({
+          kind: 'ended',
+          isComplete:
+            (JSON.parse(text(event)) as { complete?: boolean }).complete ===
+            true,
+        });
       },
       gone: (event) => {
         stop();
-        const told = JSON.parse(text(event)) as { error?: string; hint?: string };
-        onChange({ kind: 'lost', reason: `${told.error ?? 'The record is gone.'} ${told.hint ?? ''}`.trim() });
+        const told = JSON.parse(text(event)) as {
+          error?: string;
+          hint?: string;
+        };
+        onChange({
+          kind: 'lost',
+          reason:
+            `${told.error ?? 'The record is gone.'} ${told.hint ?? ''}`.trim(),
+        });
       },
     },
-    () => onChange({ kind: 'lost', reason: 'pinwise serve does not answer. This page tries again, and shows what it has.' }),
+    () =>
+      onChange({
+        kind: 'lost',
+        reason:
+          'pinwise serve does not answer. This page tries again, and shows what it has.',
+      }),
   );
   return stop;
 }
@@ -66,11 +99,18 @@ export function watchRecord(address: string, onChange: (change: Change) => void,
 export function stateOf(change: Change): string {
   if (change.kind === 'lost') return change.reason;
   if (change.kind === 'record') return 'Running: this page grows with it.';
-  return change.isComplete ? 'Ended.' : 'Cut off: the pinwise that wrote it ended first. All runs that had finished are here.';
+  return change.isComplete
+    ? 'Ended.'
+    : 'Cut off: the pinwise that wrote it ended first. All runs that had finished are here.';
 }
 
 /** Listens while the tab can be seen; returns how to stop. */
-function listen(world: World, address: string, on: Record<string, (event: Event) => void>, onLost: () => void): () => void {
+function listen(
+  world: World,
+  address: string,
+  on: Record<string, (event: Event) => void>,
+  onLost: () => void,
+): () => void {
   let events: Events | null = null;
   let cancel = (): void => undefined;
   let isOver = false;
@@ -88,7 +128,8 @@ function listen(world: World, address: string, on: Record<string, (event: Event)
     cancel();
     const opened = world.open(address);
     events = opened;
-    for (const [name, act] of Object.entries(on)) opened.addEventListener(name, act);
+    for (const [name, act] of Object.entries(on))
+      opened.addEventListener(name, act);
     opened.addEventListener('error', () => {
       if (events !== opened) return;
       onLost();

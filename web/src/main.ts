@@ -17,7 +17,11 @@ import { fleetView } from './views/fleet/view';
 import { historyView } from './views/history/view';
 
 const main = h('main', { id: 'main', tabIndex: -1 });
-const live = h('p', { class: 'offscreen', role: 'status', aria: { live: 'polite' } });
+const live = h('p', {
+  class: 'offscreen',
+  role: 'status',
+  aria: { live: 'polite' },
+});
 let shown: { dispose(): void } | null = null;
 let turn = 0;
 
@@ -41,7 +45,24 @@ function start(): void {
       live.textContent = sentence;
     },
   };
-  fill(root, h('a', { href: '#main', class: 'skip', onclick: (event) => { event.preventDefault(); main.focus(); } }, 'Skip to the content'), header(source), main, live);
+  fill(
+    root,
+    h(
+      'a',
+      {
+        href: '#main',
+        class: 'skip',
+        onclick: (event) => {
+          event.preventDefault();
+          main.focus();
+        },
+      },
+      'Skip to the content',
+    ),
+    header(source),
+    main,
+    live,
+  );
   addEventListener('hashchange', () => void route(page));
   void route(page);
 }
@@ -50,21 +71,41 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new PageError('The data of this page are cut off or damaged.', 'Write the report again with pinwise report.');
+    throw new PageError(
+      'The data of this page are cut off or damaged.',
+      'Write the report again with pinwise report.',
+    );
   }
 }
 
 function header(source: Source): HTMLElement {
-  const themes: [ThemeChoice, string][] = [['system', 'as the system'], ['light', 'light'], ['dark', 'dark']];
-  const select = h('select', { id: 'theme' }, ...themes.map(([value, name]) => h('option', { value }, name)));
-  select.addEventListener('change', () => chooseTheme(select.value as ThemeChoice));
+  const themes: [ThemeChoice, string][] = [
+    ['system', 'as the system'],
+    ['light', 'light'],
+    ['dark', 'dark'],
+  ];
+  const select = h(
+    'select',
+    { id: 'theme' },
+    ...themes.map(([value, name]) => h('option', { value }, name)),
+  );
+  select.addEventListener('change', () =>
+    chooseTheme(select.value as ThemeChoice),
+  );
   return h(
     'header',
     { class: 'bar' },
     h('a', { href: '#/', class: 'name' }, 'pinwise'),
-    h('nav', { aria: { label: 'Views' } },
-      h('a', { href: '#/history' }, source.kind === 'file' ? 'Records' : 'History'),
-      h('a', { href: '#/fleet' }, 'Fleet')),
+    h(
+      'nav',
+      { aria: { label: 'Views' } },
+      h(
+        'a',
+        { href: '#/history' },
+        source.kind === 'file' ? 'Records' : 'History',
+      ),
+      h('a', { href: '#/fleet' }, 'Fleet'),
+    ),
     h('label', { class: 'theme' }, 'Colours ', select),
   );
 }
@@ -106,19 +147,26 @@ function arrive(page: Page): void {
 function markCurrent(): void {
   const at = location.hash.replace(/^#\/?/, '').split(/[/?]/)[0];
   for (const link of document.querySelectorAll('.bar nav a')) {
-    if (link.getAttribute('href') === `#/${at}`) link.setAttribute('aria-current', 'page');
+    if (link.getAttribute('href') === `#/${at}`)
+      link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
   }
 }
 
-async function resolve(page: Page): Promise<{ element: HTMLElement; dispose(): void }> {
+async function resolve(
+  page: Page,
+): Promise<{ element: HTMLElement; dispose(): void }> {
   const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?');
   const parts = path.split('/').filter(Boolean).map(decode);
   if (parts[0] === 'record' && parts[1]) return recordPage(parts[1], page);
-  if (parts[0] === 'diff' && parts[1] && parts[2]) return diffPage(parts[1], parts[2], page);
+  if (parts[0] === 'diff' && parts[1] && parts[2])
+    return diffPage(parts[1], parts[2], page);
   if (parts[0] === 'fleet') return fleetView(page);
   if (parts.length > 0 && parts[0] !== 'history') {
-    throw new PageError(`This page has no '${parts.join('/')}'.`, 'The history lists all records.');
+    throw new PageError(
+      `This page has no '${parts.join('/')}'.`,
+      'The history lists all records.',
+    );
   }
   if (parts.length === 0 && page.source.kind === 'file') {
     const listing = await page.source.list({ limit: 2 });
@@ -136,20 +184,42 @@ function decode(text: string): string {
 }
 
 /** What changed from one record to another. */
-async function diffPage(a: string, b: string, page: Page): Promise<{ element: HTMLElement; dispose(): void }> {
+async function diffPage(
+  a: string,
+  b: string,
+  page: Page,
+): Promise<{ element: HTMLElement; dispose(): void }> {
   const view = viewOf(await page.source.diff(a, b), page);
   document.title = 'Two records compared · pinwise';
-  const element = h('div', {}, h('h1', {}, 'Two records compared'), view.element,
-    h('footer', {}, h('h2', {}, 'The same as text'), commandLine(`pinwise diff ${shellWords([a, b])}`)));
+  const element = h(
+    'div',
+    {},
+    h('h1', {}, 'Two records compared'),
+    view.element,
+    h(
+      'footer',
+      {},
+      h('h2', {}, 'The same as text'),
+      commandLine(`pinwise diff ${shellWords([a, b])}`),
+    ),
+  );
   return { element, dispose: () => view.dispose() };
 }
 
 /** A record under its title; it is watched while it grows. */
-async function recordPage(id: string, page: Page): Promise<{ element: HTMLElement; dispose(): void }> {
+async function recordPage(
+  id: string,
+  page: Page,
+): Promise<{ element: HTMLElement; dispose(): void }> {
   const record = await page.source.load(id);
   // Narrowed by its schema: a fleet's id stands in those of all its nodes.
-  const known = await page.source.list({ text: id, ...(typeof record.schema === 'string' ? { schema: record.schema } : {}), limit: 5 });
-  const entry: Entry | undefined = known.records.find((e) => e.id === (record.id ?? id)) ?? known.records[0];
+  const known = await page.source.list({
+    text: id,
+    ...(typeof record.schema === 'string' ? { schema: record.schema } : {}),
+    limit: 5,
+  });
+  const entry: Entry | undefined =
+    known.records.find((e) => e.id === (record.id ?? id)) ?? known.records[0];
   const body = h('div');
   let view: View = viewOf(record, page);
   body.append(view.element);
@@ -195,18 +265,49 @@ async function recordPage(id: string, page: Page): Promise<{ element: HTMLElemen
 
 /** How a terminal shows the record, where it has an id that a store can know. */
 function asText(record: AnyRecord, id: string): HTMLElement | null {
-  const survey = (record['measured'] as { survey?: { id?: unknown } } | null | undefined)?.survey;
-  const own = parseSchema(record.schema)?.name.startsWith('fleet') ? /^[A-Za-z0-9][A-Za-z0-9._-]*$/ : /^\d{8}-\d{6}-[0-9a-f]+$/;
-  const known = [record.id, survey?.id, id].find((word): word is string => typeof word === 'string' && own.test(word));
+  const survey = (
+    record['measured'] as { survey?: { id?: unknown } } | null | undefined
+  )?.survey;
+  const own = parseSchema(record.schema)?.name.startsWith('fleet')
+    ? /^[A-Za-z0-9][A-Za-z0-9._-]*$/
+    : /^\d{8}-\d{6}-[0-9a-f]+$/;
+  const known = [record.id, survey?.id, id].find(
+    (word): word is string => typeof word === 'string' && own.test(word),
+  );
   if (known === undefined) return null;
-  return h('footer', {}, h('h2', {}, 'The same as text'), commandLine(`pinwise show ${known}`));
+  return h(
+    'footer',
+    {},
+    h('h2', {}, 'The same as text'),
+    commandLine(`pinwise show ${known}`),
+  );
 }
 
-const originOf = (entry: Entry): string => [entry.id, entry.time && `${minute(entry.time)} UTC`, entry.host, ...entry.tags.map((tag) => `#${tag}`)].filter(Boolean).join(' · ');
+const originOf = (entry: Entry): string =>
+  [
+    entry.id,
+    entry.time && `${minute(entry.time)} UTC`,
+    entry.host,
+    ...entry.tags.map((tag) => `#${tag}`),
+  ]
+    .filter(Boolean)
+    .join(' · ');
 
 function problem(error: unknown): HTMLElement {
-  const told = error instanceof PageError ? error : new PageError(`The record cannot be drawn: ${error instanceof Error ? error.message : String(error)}.`, 'It may be damaged. pinwise show prints it as text.');
-  return h('div', { class: 'problem', role: 'alert' }, h('h1', {}, 'Cannot be shown'), h('p', {}, visible(told.message)), told.hint ? h('p', { class: 'muted' }, visible(told.hint)) : null);
+  const told =
+    error instanceof PageError
+      ? error
+      : new PageError(
+          `The record cannot be drawn: ${error instanceof Error ? error.message : String(error)}.`,
+          'It may be damaged. pinwise show prints it as text.',
+        );
+  return h(
+    'div',
+    { class: 'problem', role: 'alert' },
+    h('h1', {}, 'Cannot be shown'),
+    h('p', {}, visible(told.message)),
+    told.hint ? h('p', { class: 'muted' }, visible(told.hint)) : null,
+  );
 }
 
 start();

@@ -1,13 +1,18 @@
 // Numbers of records, which may be missing, and the middles of many.
 
 /** A number that can be drawn. */
-export const finite = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
+export const finite = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isFinite(value);
 
 /** A number that a logarithmic axis can show. */
-export const positive = (value: unknown): value is number => finite(value) && value > 0;
+export const positive = (value: unknown): value is number =>
+  finite(value) && value > 0;
 
 /** The value below which that share of sorted values lies, between neighbours linearly. */
-export function quantile(sorted: readonly number[], share: number): number | null {
+export function quantile(
+  sorted: readonly number[],
+  share: number,
+): number | null {
   if (sorted.length === 0) return null;
   const at = share * (sorted.length - 1);
   const below = sorted[Math.floor(at)]!;
@@ -15,7 +20,9 @@ export function quantile(sorted: readonly number[], share: number): number | nul
   return below + (above - below) * (at - Math.floor(at));
 }
 
-export const ascending = (values: readonly number[]): number[] => [...values].sort((a, b) => a - b);
+export const ascending = (values: readonly number[]): number[] =>
+  [...values].sort((a, b) => a - b);
 
 /** The middle of some values; null of none. */
-export const median = (values: readonly number[]): number | null => quantile(ascending(values), 0.5);
+export const median = (values: readonly number[]): number | null =>
+  quantile(ascending(values), 0.5);

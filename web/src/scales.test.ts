@@ -5,12 +5,25 @@ import { expect, test } from 'vitest';
 import { decadeTicks, ratioLabel, ratioRange, ratioTicks } from './scales';
 
 test('ratios near 1 are labelled in round per cent, as many as fit', () => {
-  expect(ratioTicks(0.93, 1.12, 6).map(ratioLabel)).toEqual(['−5 %', '0 %', '+5 %', '+10 %']);
+  expect(ratioTicks(0.93, 1.12, 6).map(ratioLabel)).toEqual([
+    '−5 %',
+    '0 %',
+    '+5 %',
+    '+10 %',
+  ]);
   expect(ratioTicks(0.995, 1.005, 12).map(ratioLabel)).toContain('+0.1 %');
 });
 
 test('far ratios are labelled as factors, and never more than fit', () => {
-  expect(ratioTicks(0.4, 60, 12).map(ratioLabel)).toEqual(['−50 %', '0 %', '+100 %', '×5', '×10', '×20', '×50']);
+  expect(ratioTicks(0.4, 60, 12).map(ratioLabel)).toEqual([
+    '−50 %',
+    '0 %',
+    '+100 %',
+    '×5',
+    '×10',
+    '×20',
+    '×50',
+  ]);
   for (const [low, high] of [
     [0.1, 2],
     [0.9, 1.1],
@@ -20,7 +33,9 @@ test('far ratios are labelled as factors, and never more than fit', () => {
     const ticks = ratioTicks(low, high, 5);
     expect(ticks.length).toBeGreaterThan(0);
     expect(ticks.length).toBeLessThanOrEqual(5);
-    expect(ticks.every((t) => t > 0 && t >= low * 0.999 && t <= high * 1.001)).toBe(true);
+    expect(
+      ticks.every((t) => t > 0 && t >= low * 0.999 && t <= high * 1.001),
+    ).toBe(true);
   }
 });
 

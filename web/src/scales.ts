@@ -1,7 +1,9 @@
 // Axes that ECharts has no good ticks for: ratios as changes, and stretches of
 // a logarithmic axis that hold no power of ten. Positions are natural logs.
 
-const PERCENT_STEPS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5] as const;
+const PERCENT_STEPS = [
+  0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5,
+] as const;
 const FACTORS: readonly (readonly number[])[] = [
   [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100],
   [1e-4, 1e-3, 0.01, 0.1, 1, 10, 100, 1e3, 1e4],
@@ -9,18 +11,25 @@ const FACTORS: readonly (readonly number[])[] = [
 
 /** Ratios to label between two, at most so many. */
 export function ratioTicks(low: number, high: number, most: number): number[] {
-  const within = (ratio: number): boolean => ratio >= low * (1 - 1e-9) && ratio <= high * (1 + 1e-9);
+  const within = (ratio: number): boolean =>
+    ratio >= low * (1 - 1e-9) && ratio <= high * (1 + 1e-9);
   if (high <= 3) {
     for (const step of PERCENT_STEPS) {
       const first = Math.ceil((low - 1) / step - 1e-9);
       const last = Math.floor((high - 1) / step + 1e-9);
       if (last - first + 1 > most) continue;
-      const ticks = Array.from({ length: last - first + 1 }, (_, at) => 1 + (first + at) * step).filter((r) => r > 0.05);
+      const ticks = Array.from(
+        { length: last - first + 1 },
+        (_, at) => 1 + (first + at) * step,
+      ).filter((r) => r > 0.05);
       if (ticks.length > 0) return ticks;
     }
   }
   const lists = FACTORS.map((list) => list.filter(within));
-  return lists.find((list) => list.length <= most && list.length > 0) ?? [1].filter(within);
+  return (
+    lists.find((list) => list.length <= most && list.length > 0) ??
+    [1].filter(within)
+  );
 }
 
 /** "+5 %", "−0.5 %"; from threefold on "×3", "÷4". */
@@ -34,7 +43,10 @@ export function ratioLabel(ratio: number): string {
 }
 
 /** The range of ratios to draw: all of `ratios` and 1, with a margin, and never a mere point. */
-export function ratioRange(ratios: readonly number[], least: number): [number, number] {
+export function ratioRange(
+  ratios: readonly number[],
+  least: number,
+): [number, number] {
   const known = ratios.filter((r) => Number.isFinite(r) && r > 0);
   const low = Math.min(1 / (1 + least), ...known);
   const high = Math.max(1 + least, ...known);
@@ -46,14 +58,19 @@ export function ratioRange(ratios: readonly number[], least: number): [number, n
 export function decadeTicks(low: number, high: number, most: number): number[] {
   for (const digits of [[1, 2, 5], [1]]) {
     const ticks: number[] = [];
-    for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
+    for (
+      let power = Math.floor(Math.log10(low));
+      power <= Math.ceil(Math.log10(high));
+      power += 1
+    ) {
       for (const digit of digits) {
         const value = Number(`${digit}e${power}`);
         if (value >= low && value <= high) ticks.push(value);
       }
     }
     if (ticks.length <= most && ticks.length > 0) return ticks;
-    if (digits.length === 1 && ticks.length > 0) return ticks.filter((_, at) => at % Math.ceil(ticks.length / most) === 0);
+    if (digits.length === 1 && ticks.length > 0)
+      return ticks.filter((_, at) => at % Math.ceil(ticks.length / most) === 0);
   }
   return [Number(Math.sqrt(low * high).toPrecision(2))];
 }

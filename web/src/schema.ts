@@ -4,8 +4,11 @@ import type { AnyRecord } from './source';
 import { PageError } from './source';
 
 /** Splits "pinwise.trace/1". */
-export function parseSchema(text: unknown): { name: string; version: number } | null {
-  const match = typeof text === 'string' ? /^pinwise\.([a-z-]+)\/(\d+)$/.exec(text) : null;
+export function parseSchema(
+  text: unknown,
+): { name: string; version: number } | null {
+  const match =
+    typeof text === 'string' ? /^pinwise\.([a-z-]+)\/(\d+)$/.exec(text) : null;
   return match ? { name: match[1]!, version: Number(match[2]) } : null;
 }
 
@@ -36,7 +39,10 @@ export const KNOWN: Readonly<Record<string, number>> = {
 export function schemaOf(record: AnyRecord): string {
   const schema = parseSchema(record.schema);
   if (!schema) {
-    throw new PageError('This is no record of pinwise: its schema is missing.', 'It may be truncated; export it again.');
+    throw new PageError(
+      'This is no record of pinwise: its schema is missing.',
+      'It may be truncated; export it again.',
+    );
   }
   const known = KNOWN[schema.name];
   if (known !== undefined && schema.version > known) {

@@ -24,17 +24,31 @@ export interface SortableTable {
 const AT_A_TIME = 300;
 
 /** Order of two cells; unknown ones come last either way. */
-export function compareCells(a: Cell | undefined, b: Cell | undefined, isDescending: boolean): number {
-  const [x, y] = [a, b].map((cell) => (cell?.sort === undefined ? (cell?.text ?? null) : cell.sort));
+export function compareCells(
+  a: Cell | undefined,
+  b: Cell | undefined,
+  isDescending: boolean,
+): number {
+  const [x, y] = [a, b].map((cell) =>
+    cell?.sort === undefined ? (cell?.text ?? null) : cell.sort,
+  );
   if (x === null || x === undefined || y === null || y === undefined)
-    return (x === null || x === undefined ? 1 : 0) - (y === null || y === undefined ? 1 : 0);
+    return (
+      (x === null || x === undefined ? 1 : 0) -
+      (y === null || y === undefined ? 1 : 0)
+    );
   const order =
-    typeof x === 'number' && typeof y === 'number' ? x - y : String(x).localeCompare(String(y), 'en', { numeric: true });
+    typeof x === 'number' && typeof y === 'number'
+      ? x - y
+      : String(x).localeCompare(String(y), 'en', { numeric: true });
   return isDescending ? -order : order;
 }
 
 /** Rows in which every word occurs. */
-export function narrowed<T extends readonly Cell[]>(rows: readonly T[], text: string): T[] {
+export function narrowed<T extends readonly Cell[]>(
+  rows: readonly T[],
+  text: string,
+): T[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return rows.filter((row) => {
     const told = row
@@ -46,15 +60,26 @@ export function narrowed<T extends readonly Cell[]>(rows: readonly T[], text: st
 }
 
 /** The table as an element; `show` gives it other rows and keeps order and filter. */
-export function sortableTable(first: SortableTable): { element: HTMLElement; show(table: SortableTable): void } {
+export function sortableTable(first: SortableTable): {
+  element: HTMLElement;
+  show(table: SortableTable): void;
+} {
   let table = first;
   let column = -1;
   let isDescending = false;
   let most = AT_A_TIME;
-  const filter = h('input', { type: 'search', placeholder: 'Words to narrow by', aria: { label: `Narrow: ${first.caption}` } });
+  const filter = h('input', {
+    type: 'search',
+    placeholder: 'Words to narrow by',
+    aria: { label: `Narrow: ${first.caption}` },
+  });
   const told = h('span', { class: 'muted', role: 'status' });
   const body = h('tbody');
-  const more = h('button', { type: 'button', class: 'more' }, `Show ${AT_A_TIME} more`);
+  const more = h(
+    'button',
+    { type: 'button', class: 'more' },
+    `Show ${AT_A_TIME} more`,
+  );
   const heads = first.columns.map((c, at) => {
     const button = h('button', { type: 'button', class: 'sort' }, c.name);
     button.addEventListener('click', () => {
@@ -66,15 +91,27 @@ export function sortableTable(first: SortableTable): { element: HTMLElement; sho
   });
   const draw = (): void => {
     const rows = narrowed(table.rows, filter.value);
-    if (column >= 0) rows.sort((a, b) => compareCells(a[column], b[column], isDescending));
+    if (column >= 0)
+      rows.sort((a, b) => compareCells(a[column], b[column], isDescending));
     const drawn = rows.slice(0, most);
     body.replaceChildren(
-      ...drawn.map((row) => h('tr', {}, ...row.map((cell, at) => cellElement(cell, at, table.columns[at]?.isNumber ?? false)))),
+      ...drawn.map((row) =>
+        h(
+          'tr',
+          {},
+          ...row.map((cell, at) =>
+            cellElement(cell, at, table.columns[at]?.isNumber ?? false),
+          ),
+        ),
+      ),
     );
     told.textContent = `${wholeNumber(drawn.length)} of ${wholeNumber(table.rows.length)} shown`;
     more.hidden = drawn.length === rows.length;
     heads.forEach((head, at) =>
-      head.setAttribute('aria-sort', at !== column ? 'none' : isDescending ? 'descending' : 'ascending'),
+      head.setAttribute(
+        'aria-sort',
+        at !== column ? 'none' : isDescending ? 'descending' : 'ascending',
+      ),
     );
   };
   filter.addEventListener('input', () => {
@@ -92,8 +129,19 @@ export function sortableTable(first: SortableTable): { element: HTMLElement; sho
     h('p', { class: 'narrow' }, filter, ' ', told),
     h(
       'div',
-      { class: 'scroll', role: 'region', tabIndex: 0, aria: { label: first.caption } },
-      h('table', {}, h('caption', {}, first.caption), h('thead', {}, h('tr', {}, ...heads)), body),
+      {
+        class: 'scroll',
+        role: 'region',
+        tabIndex: 0,
+        aria: { label: first.caption },
+      },
+      h(
+        'table',
+        {},
+        h('caption', {}, first.caption),
+        h('thead', {}, h('tr', {}, ...heads)),
+        body,
+      ),
     ),
     more,
   );
@@ -108,6 +156,11 @@ export function sortableTable(first: SortableTable): { element: HTMLElement; sho
 
 function cellElement(cell: Cell, at: number, isNumber: boolean): Child {
   const names = isNumber ? 'number' : '';
-  const content = cell.href === undefined ? visible(cell.text) : h('a', { href: cell.href }, visible(cell.text));
-  return at === 0 ? h('th', { scope: 'row', class: names }, content) : h('td', { class: names }, content);
+  const content =
+    cell.href === undefined
+      ? visible(cell.text)
+      : h('a', { href: cell.href }, visible(cell.text));
+  return at === 0
+    ? h('th', { scope: 'row', class: names }, content)
+    : h('td', { class: names }, content);
 }

@@ -107,13 +107,17 @@ export function openSource(data: unknown, base: string): Source {
   const given = data as { from?: string } | null;
   if (given?.from === 'site') return siteSource(base);
   if (given?.from === 'file') return fileSource(data as Inlined);
-  throw new PageError('The data of this page are damaged.', 'Write the report again with pinwise report.');
+  throw new PageError(
+    'The data of this page are damaged.',
+    'Write the report again with pinwise report.',
+  );
 }
 
 /** Does an entry pass a filter? */
 export function passes(entry: Entry, filter: Filter): boolean {
   const words = (filter.text ?? '').toLowerCase().split(/\s+/).filter(Boolean);
-  const told = `${entry.id} ${entry.title} ${entry.host} ${entry.verdict} ${entry.tags.join(' ')}`.toLowerCase();
+  const told =
+    `${entry.id} ${entry.title} ${entry.host} ${entry.verdict} ${entry.tags.join(' ')}`.toLowerCase();
   return (
     (!filter.host || entry.host === filter.host) &&
     (!filter.schema || entry.schema === filter.schema) &&
@@ -125,15 +129,24 @@ export function passes(entry: Entry, filter: Filter): boolean {
 
 /** A file's data as they should be, whatever stands in them. */
 function fileSource(data: Inlined): Source {
-  if (!Array.isArray(data.records) || data.records.some((r) => !r?.entry || !r.record)) {
-    throw new PageError('The data of this page are damaged: its records are missing.', 'Write the report again with pinwise report.');
+  if (
+    !Array.isArray(data.records) ||
+    data.records.some((r) => !r?.entry || !r.record)
+  ) {
+    throw new PageError(
+      'The data of this page are damaged: its records are missing.',
+      'Write the report again with pinwise report.',
+    );
   }
   return inlinedSource(data, data.diffs ?? []);
 }
 
 const distinct = (values: string[]): string[] => [...new Set(values)].sort();
 
-function inlinedSource(data: Inlined, diffs: NonNullable<Inlined['diffs']>): Source {
+function inlinedSource(
+  data: Inlined,
+  diffs: NonNullable<Inlined['diffs']>,
+): Source {
   const entries = data.records.map((r) => r.entry);
   const ids = new Set(entries.map((entry) => entry.id));
   return {
@@ -151,13 +164,21 @@ function inlinedSource(data: Inlined, diffs: NonNullable<Inlined['diffs']>): Sou
     },
     load: async (id) => {
       const found = data.records.find((r) => r.entry.id === id);
-      if (!found) throw new PageError(`This report has no record '${id}'.`, 'Its records are listed under History.');
+      if (!found)
+        throw new PageError(
+          `This report has no record '${id}'.`,
+          'Its records are listed under History.',
+        );
       return found.record;
     },
     has: (id) => ids.has(id),
     diff: async (a, b) => {
       const found = diffs.find((diff) => diff.a === a && diff.b === b);
-      if (!found) throw new PageError(`This report does not compare '${a}' with '${b}'.`, `pinwise diff ${shellWords([a, b])} does, and so does the page of pinwise serve.`);
+      if (!found)
+        throw new PageError(
+          `This report does not compare '${a}' with '${b}'.`,
+          `pinwise diff ${shellWords([a, b])} does, and so does the page of pinwise serve.`,
+        );
       return found.record;
     },
     canDiff: (a, b) => diffs.some((diff) => diff.a === a && diff.b === b),
@@ -181,7 +202,8 @@ function siteSource(base: string): Source {
     },
     has: () => true,
     load: (id) => ask<AnyRecord>(address(`records/${encodeURIComponent(id)}`)),
-    diff: (a, b) => ask<AnyRecord>(address(`diff?${new URLSearchParams({ a, b })}`)),
+    diff: (a, b) =>
+      ask<AnyRecord>(address(`diff?${new URLSearchParams({ a, b })}`)),
     canDiff: () => true,
     watch: (id, onChange) => {
       return watchRecord(address(`live/${encodeURIComponent(id)}`), onChange);
@@ -195,20 +217,32 @@ function siteSource(base: string): Source {
 async function ask<T>(address: string): Promise<T> {
   let response: Response;
   try {
-    response = await fetch(address, { headers: { accept: 'application/json' }, cache: 'no-store' });
+    response = await fetch(address, {
+      headers: { accept: 'application/json' },
+      cache: 'no-store',
+    });
   } catch {
-    throw new PageError('pinwise serve does not answer.', 'Is it still running? Start it again and open the address that it prints.');
+    throw new PageError(
+      'pinwise serve does not answer.',
+      'Is it still running? Start it again and open the address that it prints.',
+    );
   }
   const text = await response.text();
   let body: unknown;
   try {
     body = JSON.parse(text);
   } catch {
-    throw new PageError('The answer of pinwise serve is cut off or damaged.', 'Load the page again.');
+    throw new PageError(
+      'The answer of pinwise serve is cut off or damaged.',
+      'Load the page again.',
+    );
   }
   if (!response.ok) {
     const told = body as { error?: string; hint?: string };
-    throw new PageError(told.error ?? `pinwise serve answered ${response.status}.`, told.hint ?? '');
+    throw new PageError(
+      told.error ?? `pinwise serve answered ${response.status}.`,
+      told.hint ?? '',
+    );
   }
   return body as T;
 }

@@ -11,19 +11,38 @@ export interface Table {
 
 /** A table that scrolls sideways where it is wider than the page. */
 export function tableElement(table: Table): HTMLElement {
-  const align = (at: number): string => (table.columns[at]?.isNumber ? 'number' : '');
+  const align = (at: number): string =>
+    table.columns[at]?.isNumber ? 'number' : '';
   const cell = (value: string | number | Node | null, at: number): Child => {
-    const content = value === null ? '–' : typeof value === 'string' ? visible(value) : value;
-    return at === 0 ? h('th', { scope: 'row', class: align(at) }, content) : h('td', { class: align(at) }, content);
+    const content =
+      value === null ? '–' : typeof value === 'string' ? visible(value) : value;
+    return at === 0
+      ? h('th', { scope: 'row', class: align(at) }, content)
+      : h('td', { class: align(at) }, content);
   };
   return h(
     'div',
-    { class: 'scroll', role: 'region', tabIndex: 0, aria: { label: table.caption } },
+    {
+      class: 'scroll',
+      role: 'region',
+      tabIndex: 0,
+      aria: { label: table.caption },
+    },
     h(
       'table',
       {},
       h('caption', {}, table.caption),
-      h('thead', {}, h('tr', {}, ...table.columns.map((c, at) => h('th', { scope: 'col', class: align(at) }, c.name)))),
+      h(
+        'thead',
+        {},
+        h(
+          'tr',
+          {},
+          ...table.columns.map((c, at) =>
+            h('th', { scope: 'col', class: align(at) }, c.name),
+          ),
+        ),
+      ),
       h('tbody', {}, ...table.rows.map((row) => h('tr', {}, ...row.map(cell)))),
     ),
   );

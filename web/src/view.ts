@@ -23,7 +23,11 @@ export interface Page {
 }
 
 /** Parts below each other, disposed of together. */
-export function stack(tag: 'div' | 'section' | 'article', names: string, parts: (Part | HTMLElement | null)[]): Part {
+export function stack(
+  tag: 'div' | 'section' | 'article',
+  names: string,
+  parts: (Part | HTMLElement | null)[],
+): Part {
   const element = document.createElement(tag);
   if (names) element.className = names;
   const held: Part[] = [];

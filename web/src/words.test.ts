@@ -7,15 +7,50 @@ import { visible } from './dom';
 import { shellWords } from './words';
 
 test('what cannot be seen is made visible', () => {
-  for (const hidden of ['\u0000', '\u001b', '\u009b', '\u00ad', '\u061c', '\u200b', '\u2028', '\u202e', '\u2060', '\u2066', '\u3164', '\ufe0f', '\u{e0041}']) {
-    expect(visible(`a${hidden}b`)).toBe(`a\\u{${hidden.codePointAt(0)!.toString(16)}}b`);
+  for (const hidden of [
+    '\u0000',
+    '\u001b',
+    '\u009b',
+    '\u00ad',
+    '\u061c',
+    '\u200b',
+    '\u2028',
+    '\u202e',
+    '\u2060',
+    '\u2066',
+    '\u3164',
+    '\ufe0f',
+    '\u{e0041}',
+  ]) {
+    expect(visible(`a${hidden}b`)).toBe(
+      `a\\u{${hidden.codePointAt(0)!.toString(16)}}b`,
+    );
   }
   expect(visible('a\tb\nÄ → 日本語')).toBe('a\tb\nÄ → 日本語');
 });
 
 test('a shell gets back every word', () => {
-  const words = ['a', 'a b', "it's", '$(touch x)', '`x`', 'a\nb', "\u001b[201~'\\", 'a\u202eb', '', '*', '~', '!!', '0;x', '#'];
-  const told = execFileSync('bash', ['-c', `printf '%s\\0' ${shellWords(words)}`], { encoding: 'utf8', env: { ...process.env, LC_ALL: 'C.UTF-8' } });
+  const words = [
+    'a',
+    'a b',
+    "it's",
+    '$(touch x)',
+    '`x`',
+    'a\nb',
+    "\u001b[201~'\\",
+    'a\u202eb',
+    '',
+    '*',
+    '~',
+    '!!',
+    '0;x',
+    '#',
+  ];
+  const told = execFileSync(
+    'bash',
+    ['-c', `printf '%s\\0' ${shellWords(words)}`],
+    { encoding: 'utf8', env: { ...process.env, LC_ALL: 'C.UTF-8' } },
+  );
   expect(told.split('\0').slice(0, -1)).toEqual(words);
 });
 

@@ -4,12 +4,26 @@ import { count } from './format';
 import { h, visible } from './dom';
 
 /** A button that copies text, as it is by then, and says that it did. */
-export function copyButton(text: string | (() => string), what: string, label = 'Copy'): HTMLElement {
-  const button = h('button', { type: 'button', class: 'copy', aria: { label: label === 'Copy' ? `Copy ${what}` : `${label}: ${what}` } }, label);
+export function copyButton(
+  text: string | (() => string),
+  what: string,
+  label = 'Copy',
+): HTMLElement {
+  const button = h(
+    'button',
+    {
+      type: 'button',
+      class: 'copy',
+      aria: { label: label === 'Copy' ? `Copy ${what}` : `${label}: ${what}` },
+    },
+    label,
+  );
   const status = h('span', { class: 'status', role: 'status' });
   button.addEventListener('click', () => {
     void copy(typeof text === 'string' ? text : text()).then((done) => {
-      status.textContent = done ? 'Copied' : 'Could not copy: select the text instead';
+      status.textContent = done
+        ? 'Copied'
+        : 'Could not copy: select the text instead';
       setTimeout(() => (status.textContent = ''), 3000);
     });
   });
@@ -21,7 +35,11 @@ async function copy(text: string): Promise<boolean> {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    const area = h('textarea', { value: text, readOnly: true, class: 'offscreen' });
+    const area = h('textarea', {
+      value: text,
+      readOnly: true,
+      class: 'offscreen',
+    });
     document.body.append(area);
     area.select();
     // The only way where a page has no clipboard, as from a file in some browsers.
@@ -33,7 +51,12 @@ async function copy(text: string): Promise<boolean> {
 
 /** A command line with a copy button. */
 export function commandLine(text: string, what = 'the command'): HTMLElement {
-  return h('div', { class: 'command' }, h('code', {}, visible(text)), copyButton(text, what));
+  return h(
+    'div',
+    { class: 'command' },
+    h('code', {}, visible(text)),
+    copyButton(text, what),
+  );
 }
 
 /** A finding of a record. */
@@ -47,7 +70,10 @@ export interface Finding {
 }
 
 /** Findings as a list, gravest first as the record has them. */
-export function findingList(findings: readonly Finding[], empty: string): HTMLElement {
+export function findingList(
+  findings: readonly Finding[],
+  empty: string,
+): HTMLElement {
   if (findings.length === 0) return h('p', { class: 'muted' }, empty);
   return h(
     'ul',
@@ -59,25 +85,46 @@ export function findingList(findings: readonly Finding[], empty: string): HTMLEl
         h('span', { class: 'severity' }, finding.severity),
         ' ',
         visible(finding.sentence ?? finding.check ?? ''),
-        finding.advice ? h('span', { class: 'advice' }, ` ${visible(finding.advice)}`) : null,
+        finding.advice
+          ? h('span', { class: 'advice' }, ` ${visible(finding.advice)}`)
+          : null,
       ),
     ),
   );
 }
 
 /** Names and values; absent values are left out. */
-export function facts(pairs: readonly (readonly [string, string | number | Node | null | undefined])[]): HTMLElement {
-  const rows = pairs.filter((pair): pair is [string, string | number | Node] => pair[1] !== null && pair[1] !== undefined && pair[1] !== '');
+export function facts(
+  pairs: readonly (readonly [
+    string,
+    string | number | Node | null | undefined,
+  ])[],
+): HTMLElement {
+  const rows = pairs.filter(
+    (pair): pair is [string, string | number | Node] =>
+      pair[1] !== null && pair[1] !== undefined && pair[1] !== '',
+  );
   return h(
     'dl',
     { class: 'facts' },
-    ...rows.flatMap(([name, value]) => [h('dt', {}, name), h('dd', {}, typeof value === 'string' ? visible(value) : value)]),
+    ...rows.flatMap(([name, value]) => [
+      h('dt', {}, name),
+      h('dd', {}, typeof value === 'string' ? visible(value) : value),
+    ]),
   );
 }
 
 /** A section with a heading. */
-export function section(title: string, ...children: (Node | null)[]): HTMLElement {
-  return h('section', { aria: { label: title } }, h('h2', {}, title), ...children);
+export function section(
+  title: string,
+  ...children: (Node | null)[]
+): HTMLElement {
+  return h(
+    'section',
+    { aria: { label: title } },
+    h('h2', {}, title),
+    ...children,
+  );
 }
 
 /** Arguments as a shell takes them; what cannot be seen is written as bash and zsh read it. */
@@ -88,14 +135,16 @@ export function shellWords(words: readonly string[]): string {
 function shellWord(word: string): string {
   if (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word)) return word;
   // Of a word with a line feed in it a terminal could run the first line when it is pasted.
-  if (HIDDEN.test(word)) return `$'${word.replace(/['\\]/g, '\\$&').replace(HIDDEN_ALL, escaped)}'`;
+  if (HIDDEN.test(word))
+    return `$'${word.replace(/['\\]/g, '\\$&').replace(HIDDEN_ALL, escaped)}'`;
   return `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
 const HIDDEN_ALL = new RegExp(HIDDEN, 'gu');
 
-const escaped = (c: string): string => `\\U${c.codePointAt(0)!.toString(16).padStart(8, '0')}`;
+const escaped = (c: string): string =>
+  `\\U${c.codePointAt(0)!.toString(16).padStart(8, '0')}`;
 
 /** Units of a machine, one and many. */
 const UNITS: Readonly<Record<string, readonly [string, string]>> = {
@@ -107,16 +156,26 @@ const UNITS: Readonly<Record<string, readonly [string, string]>> = {
 };
 
 /** Where a record was made, as pairs for `facts`. */
-export function hostFacts(host: Record<string, unknown> | null | undefined): [string, string][] {
+export function hostFacts(
+  host: Record<string, unknown> | null | undefined,
+): [string, string][] {
   if (!host) return [];
   const counts = (host['counts'] ?? {}) as Record<string, number | null>;
   const shape = Object.entries(counts)
     .filter((unit): unit is [string, number] => typeof unit[1] === 'number')
-    .map(([name, number]) => count(number, UNITS[name]?.[0] ?? name, UNITS[name]?.[1] ?? name))
+    .map(([name, number]) =>
+      count(number, UNITS[name]?.[0] ?? name, UNITS[name]?.[1] ?? name),
+    )
     .join(', ');
-  const text = (name: string): string => (host[name] === null || host[name] === undefined ? '' : String(host[name]));
+  const text = (name: string): string =>
+    host[name] === null || host[name] === undefined ? '' : String(host[name]);
   return [
-    ['Machine', host['simulated'] ? `${text('machine_spec')} (simulated)` : text('hostname')],
+    [
+      'Machine',
+      host['simulated']
+        ? `${text('machine_spec')} (simulated)`
+        : text('hostname'),
+    ],
     ['CPU', text('cpu_model')],
     ['Shape', shape],
     ['Allowed CPUs', text('allowed')],

@@ -23,8 +23,9 @@ pub(crate) fn build() -> Result<()> {
     step(&mut npm(&["run", "--silent", "build"]))
 }
 
-/// Unit tests of what the page draws.
+/// The layout of its source, and unit tests of what it draws.
 pub(crate) fn unit() -> Result<()> {
+    step(&mut npm(&["run", "--silent", "layout"]))?;
     step(&mut npm(&["run", "--silent", "unit"]))
 }
 

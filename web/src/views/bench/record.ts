@@ -52,7 +52,14 @@ export interface BenchRecord {
   min_effect?: Maybe<number>;
   smt?: Maybe<{ state?: string; sentence?: string; advice?: string }>;
   kernels?: BenchKernel[];
-  scores?: { group?: string; question?: string; cell?: string; reference?: string; score?: Maybe<number>; kernels?: string[] }[];
+  scores?: {
+    group?: string;
+    question?: string;
+    cell?: string;
+    reference?: string;
+    score?: Maybe<number>;
+    kernels?: string[];
+  }[];
   conclusions?: string[];
   findings?: Finding[];
   planned?: Maybe<number>;

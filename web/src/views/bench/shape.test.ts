@@ -3,17 +3,46 @@
 import { expect, test } from 'vitest';
 
 import type { BenchKernel } from './record';
-import { cellRows, courses, estimateText, scales, scalingSummary, yields } from './shape';
+import {
+  cellRows,
+  courses,
+  estimateText,
+  scales,
+  scalingSummary,
+  yields,
+} from './shape';
 
 const KERNEL: BenchKernel = {
   kernel: 'pi',
   question: 'scaling',
   baseline: '1 @ a',
   cells: [
-    { name: '4 @ a', threads: 4, family: 'a', speed_up: { value: 3.6, low: 3.5, high: 3.7 }, efficiency: 0.9 },
-    { name: '1 @ a', threads: 1, family: 'a', seconds: { value: 2, low: null, high: null } },
-    { name: '2 @ b', threads: 2, family: 'b', speed_up: { value: 1.5, low: null, high: 1.6 } },
-    { name: '8 @ b', threads: 8, family: 'b', speed_up: { value: 9 }, invalid: 'exit 1' },
+    {
+      name: '4 @ a',
+      threads: 4,
+      family: 'a',
+      speed_up: { value: 3.6, low: 3.5, high: 3.7 },
+      efficiency: 0.9,
+    },
+    {
+      name: '1 @ a',
+      threads: 1,
+      family: 'a',
+      seconds: { value: 2, low: null, high: null },
+    },
+    {
+      name: '2 @ b',
+      threads: 2,
+      family: 'b',
+      speed_up: { value: 1.5, low: null, high: 1.6 },
+    },
+    {
+      name: '8 @ b',
+      threads: 8,
+      family: 'b',
+      speed_up: { value: 9 },
+      invalid: 'exit 1',
+    },
   ],
   smt_yield: { value: 0.2, low: 0.1, high: null },
 };
@@ -27,20 +56,42 @@ test('courses are by placement and threads, the baseline is 1, invalid cells are
         { threads: 4, value: 3.6, low: 3.5, high: 3.7, cell: '4 @ a' },
       ],
     },
-    { family: 'b', points: [{ threads: 2, value: 1.5, low: null, high: null, cell: '2 @ b' }] },
+    {
+      family: 'b',
+      points: [
+        { threads: 2, value: 1.5, low: null, high: null, cell: '2 @ b' },
+      ],
+    },
   ]);
   expect(scales(KERNEL)).toBe(true);
   expect(scales({ kernel: 'x', question: 'scaling', cells: [] })).toBe(false);
-  expect(scalingSummary(KERNEL)).toContain('4 threads at a do 3.60 (3.50 to 3.70) times');
+  expect(scalingSummary(KERNEL)).toContain(
+    '4 threads at a do 3.60 (3.50 to 3.70) times',
+  );
 });
 
 test('half an interval is none', () => {
-  expect(yields({ schema: '', kernels: [KERNEL] })).toEqual([{ kernel: 'pi', value: 0.2, low: null, high: null }]);
-  expect(yields({ schema: '', kernels: [{ ...KERNEL, question: 'smt_machine' }] })[0]!.kernel).toBe('pi, all cores');
+  expect(yields({ schema: '', kernels: [KERNEL] })).toEqual([
+    { kernel: 'pi', value: 0.2, low: null, high: null },
+  ]);
+  expect(
+    yields({
+      schema: '',
+      kernels: [{ ...KERNEL, question: 'smt_machine' }],
+    })[0]!.kernel,
+  ).toBe('pi, all cores');
   expect(estimateText({ value: 1, low: null, high: 2 }, String)).toBe('1');
   expect(estimateText(null, String)).toBeNull();
 });
 
 test('what is unknown stays empty', () => {
-  expect(cellRows(KERNEL)[1]).toEqual(['1 @ a (baseline)', null, '2.00 s', null, null, null, null]);
+  expect(cellRows(KERNEL)[1]).toEqual([
+    '1 @ a (baseline)',
+    null,
+    '2.00 s',
+    null,
+    null,
+    null,
+    null,
+  ]);
 });

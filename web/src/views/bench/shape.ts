@@ -29,26 +29,47 @@ export function courses(kernel: BenchKernel): Course[] {
     const known = finite(low) && finite(high);
     found.set(family, [
       ...(found.get(family) ?? []),
-      { threads: cell.threads, value, low: known ? low : null, high: known ? high : null, cell: cell.name },
+      {
+        threads: cell.threads,
+        value,
+        low: known ? low : null,
+        high: known ? high : null,
+        cell: cell.name,
+      },
     ]);
   }
-  return [...found].map(([family, points]) => ({ family, points: points.sort((a, b) => a.threads - b.threads) }));
+  return [...found].map(([family, points]) => ({
+    family,
+    points: points.sort((a, b) => a.threads - b.threads),
+  }));
 }
 
 /** Does a kernel's question change the number of threads? */
 export const scales = (kernel: BenchKernel): boolean =>
-  kernel.question === 'scaling' && courses(kernel).some((c) => c.points.length > 1);
+  kernel.question === 'scaling' &&
+  courses(kernel).some((c) => c.points.length > 1);
 
 export function scalingSummary(kernel: BenchKernel): string {
-  const last = courses(kernel).map((c) => ({ family: c.family, end: c.points.at(-1)! }));
+  const last = courses(kernel).map((c) => ({
+    family: c.family,
+    end: c.points.at(-1)!,
+  }));
   const best = [...last].sort((a, b) => b.end.value - a.end.value)[0];
   if (!best) return '';
-  const interval = best.end.low !== null ? ` (${best.end.low.toFixed(2)} to ${best.end.high!.toFixed(2)})` : '';
+  const interval =
+    best.end.low !== null
+      ? ` (${best.end.low.toFixed(2)} to ${best.end.high!.toFixed(2)})`
+      : '';
   return `${count(best.end.threads, 'thread')} at ${best.family} do ${best.end.value.toFixed(2)}${interval} times the work of ${kernel.baseline ?? 'one'}. On the dashed line they would do theirs each.`;
 }
 
 /** Kernels with what the other CPUs of a core add. */
-export function yields(record: BenchRecord): { kernel: string; value: number; low: number | null; high: number | null }[] {
+export function yields(record: BenchRecord): {
+  kernel: string;
+  value: number;
+  low: number | null;
+  high: number | null;
+}[] {
   return (record.kernels ?? []).flatMap((k) => {
     const y = k.smt_yield;
     if (!finite(y?.value)) return [];
@@ -70,19 +91,28 @@ export function yields(record: BenchRecord): { kernel: string; value: number; lo
 }
 
 /** "1.23 s (1.20 s to 1.25 s)". */
-export function estimateText(estimate: Estimate | null | undefined, text: (value: number) => string): string | null {
+export function estimateText(
+  estimate: Estimate | null | undefined,
+  text: (value: number) => string,
+): string | null {
   if (!finite(estimate?.value)) return null;
   const { value, low, high } = estimate;
-  return finite(low) && finite(high) ? `${text(value)} (${text(low)} to ${text(high)})` : text(value);
+  return finite(low) && finite(high)
+    ? `${text(value)} (${text(low)} to ${text(high)})`
+    : text(value);
 }
 
 /** The rows of a kernel's table. */
 export function cellRows(kernel: BenchKernel): (string | number | null)[][] {
   return (kernel.cells ?? []).map((cell) => [
-    cell.name + (cell.name === kernel.baseline ? ' (baseline)' : '') + (cell.invalid ? ` (invalid: ${cell.invalid})` : ''),
+    cell.name +
+      (cell.name === kernel.baseline ? ' (baseline)' : '') +
+      (cell.invalid ? ` (invalid: ${cell.invalid})` : ''),
     cell.cpus ?? null,
     estimateText(cell.seconds, (v) => quantity(v, 's')),
-    estimateText(cell.rate, (v) => v.toLocaleString('en-US', { maximumSignificantDigits: 4 })),
+    estimateText(cell.rate, (v) =>
+      v.toLocaleString('en-US', { maximumSignificantDigits: 4 }),
+    ),
     estimateText(cell.bytes_per_s, (v) => `${bytes(v)}/s`),
     estimateText(cell.speed_up, (v) => `×${v.toFixed(3)}`),
     finite(cell.efficiency) ? percent(cell.efficiency, 0) : null,
@@ -97,4 +127,5 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   sizes: 'sizes',
 };
 
-export const questionText = (question: string | undefined): string => QUESTIONS[question ?? ''] ?? question ?? '';
+export const questionText = (question: string | undefined): string =>
+  QUESTIONS[question ?? ''] ?? question ?? '';

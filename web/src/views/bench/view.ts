@@ -14,12 +14,21 @@ import type { Page, Part, View } from '../../view';
 import { stack } from '../../view';
 import { facts, findingList, hostFacts, section } from '../../words';
 import type { BenchKernel, BenchRecord } from './record';
-import { cellRows, courses, questionText, scales, scalingSummary, yields } from './shape';
+import {
+  cellRows,
+  courses,
+  questionText,
+  scales,
+  scalingSummary,
+  yields,
+} from './shape';
 
 /** Draws a `pinwise.bench/1`. */
 export function benchView(record: AnyRecord, page: Page): View {
   const bench = record as unknown as BenchRecord;
-  const kernels = (bench.kernels ?? []).filter((kernel) => typeof kernel.kernel === 'string');
+  const kernels = (bench.kernels ?? []).filter(
+    (kernel) => typeof kernel.kernel === 'string',
+  );
   const conclusions = bench.conclusions ?? [];
   const smt = yieldPlan({ ...bench, kernels });
   return stack('article', '', [
@@ -33,8 +42,17 @@ export function benchView(record: AnyRecord, page: Page): View {
             : `No conclusion: the bench runs, or was cut off, after ${kernels.length} of ${bench.planned ?? '?'} comparisons.`),
       ),
     ),
-    conclusions.length > 1 ? h('ul', {}, ...conclusions.slice(1).map((c) => h('li', {}, visible(c)))) : null,
-    bench.smt?.sentence ? h('p', {}, h('strong', {}, 'SMT: '), visible(`${bench.smt.sentence} ${bench.smt.advice ?? ''}`)) : null,
+    conclusions.length > 1
+      ? h('ul', {}, ...conclusions.slice(1).map((c) => h('li', {}, visible(c))))
+      : null,
+    bench.smt?.sentence
+      ? h(
+          'p',
+          {},
+          h('strong', {}, 'SMT: '),
+          visible(`${bench.smt.sentence} ${bench.smt.advice ?? ''}`),
+        )
+      : null,
     smt ? chart(smt) : null,
     stack(
       'div',
@@ -43,14 +61,31 @@ export function benchView(record: AnyRecord, page: Page): View {
     ),
     scores(bench),
     section('Kernels', ...kernels.map((kernel) => kernelPart(kernel, page))),
-    section('Findings', findingList(bench.findings ?? [], 'Nothing that disturbs a measurement was found.')),
+    section(
+      'Findings',
+      findingList(
+        bench.findings ?? [],
+        'Nothing that disturbs a measurement was found.',
+      ),
+    ),
     section(
       'How it was measured',
       facts([
         ['Suite', bench.suite ?? 'kernels by name'],
-        ['Comparisons', `${kernels.length} of ${bench.planned ?? kernels.length} planned, each in random blocks`],
-        ['Time allowed', typeof bench.budget_s === 'number' ? seconds(bench.budget_s) : null],
-        ['Same within', typeof bench.min_effect === 'number' ? `±${percent(bench.min_effect)}` : null],
+        [
+          'Comparisons',
+          `${kernels.length} of ${bench.planned ?? kernels.length} planned, each in random blocks`,
+        ],
+        [
+          'Time allowed',
+          typeof bench.budget_s === 'number' ? seconds(bench.budget_s) : null,
+        ],
+        [
+          'Same within',
+          typeof bench.min_effect === 'number'
+            ? `±${percent(bench.min_effect)}`
+            : null,
+        ],
         [
           'Intervals',
           typeof kernels[0]?.confidence === 'number'
@@ -58,7 +93,10 @@ export function benchView(record: AnyRecord, page: Page): View {
             : null,
         ],
         ['Seed', typeof bench.seed === 'number' ? String(bench.seed) : null],
-        ['Took', typeof bench.elapsed_s === 'number' ? seconds(bench.elapsed_s) : null],
+        [
+          'Took',
+          typeof bench.elapsed_s === 'number' ? seconds(bench.elapsed_s) : null,
+        ],
         ...hostFacts(bench.host),
         ['pinwise', bench.pinwise_version ?? null],
         ['Tags', (bench.tags ?? []).join(', ')],
@@ -90,7 +128,14 @@ function scalingPlan(kernel: BenchKernel): ChartPlan {
         pageIconColor: colours.text,
         inactiveColor: colours.line,
       },
-      grid: { left: 8, right: 16, top: 40, bottom: 26, outerBoundsMode: 'same', outerBoundsContain: 'axisLabel' },
+      grid: {
+        left: 8,
+        right: 16,
+        top: 40,
+        bottom: 26,
+        outerBoundsMode: 'same',
+        outerBoundsContain: 'axisLabel',
+      },
       xAxis: axis(colours, {
         type: 'value',
         min: 0,
@@ -100,7 +145,11 @@ function scalingPlan(kernel: BenchKernel): ChartPlan {
         nameLocation: 'middle',
         nameGap: 26,
       }),
-      yAxis: axis(colours, { type: 'value', min: 0, axisLabel: { color: colours.muted, formatter: (y: number) => `×${y}` } }),
+      yAxis: axis(colours, {
+        type: 'value',
+        min: 0,
+        axisLabel: { color: colours.muted, formatter: (y: number) => `×${y}` },
+      }),
       series: [
         {
           type: 'line',
@@ -127,7 +176,17 @@ function scalingPlan(kernel: BenchKernel): ChartPlan {
             },
             intervalSeries(
               c.points.flatMap((p) =>
-                p.low !== null && p.high !== null ? [{ at: p.threads, low: p.low, high: p.high, colour, thickness: 1.5 }] : [],
+                p.low !== null && p.high !== null
+                  ? [
+                      {
+                        at: p.threads,
+                        low: p.low,
+                        high: p.high,
+                        colour,
+                        thickness: 1.5,
+                      },
+                    ]
+                  : [],
               ),
               'y',
             ),
@@ -153,7 +212,9 @@ function scalingTable(kernel: BenchKernel): NonNullable<ChartPlan['table']> {
         c.family,
         p.threads,
         `×${p.value.toFixed(2)}`,
-        p.low !== null && p.high !== null ? `×${p.low.toFixed(2)} to ×${p.high.toFixed(2)}` : null,
+        p.low !== null && p.high !== null
+          ? `×${p.low.toFixed(2)} to ×${p.high.toFixed(2)}`
+          : null,
       ]),
     ),
   };
@@ -162,7 +223,12 @@ function scalingTable(kernel: BenchKernel): NonNullable<ChartPlan['table']> {
 function yieldPlan(record: BenchRecord): ChartPlan | null {
   const rows = yields(record);
   if (rows.length === 0) return null;
-  const ends = rows.flatMap((r) => [r.value, r.low ?? r.value, r.high ?? r.value, 0]);
+  const ends = rows.flatMap((r) => [
+    r.value,
+    r.low ?? r.value,
+    r.high ?? r.value,
+    0,
+  ]);
   return {
     name: 'SMT yield',
     summary: `What the other CPUs of a core add: ${rows
@@ -172,7 +238,13 @@ function yieldPlan(record: BenchRecord): ChartPlan | null {
     height: 56 + 26 * rows.length,
     option: (colours) => {
       const colour = (r: (typeof rows)[number]): string =>
-        r.low === null ? colours.neutral : r.low > 0 ? colours.better : r.high! < 0 ? colours.worse : colours.neutral;
+        r.low === null
+          ? colours.neutral
+          : r.low > 0
+            ? colours.better
+            : r.high! < 0
+              ? colours.worse
+              : colours.neutral;
       return {
         tooltip: tooltip(colours, {
           trigger: 'item',
@@ -201,14 +273,24 @@ function yieldPlan(record: BenchRecord): ChartPlan | null {
           ),
           rowAxis(
             colours,
-            rows.map((r) => (r.low === null ? 'undecided' : r.low > 0 ? 'adds' : r.high! < 0 ? 'costs' : 'undecided')),
+            rows.map((r) =>
+              r.low === null
+                ? 'undecided'
+                : r.low > 0
+                  ? 'adds'
+                  : r.high! < 0
+                    ? 'costs'
+                    : 'undecided',
+            ),
             { position: 'right' },
           ),
         ],
         series: [
           intervalSeries(
             rows.flatMap((r, at) =>
-              r.low !== null && r.high !== null ? [{ at, low: r.low, high: r.high, colour: colour(r) }] : [],
+              r.low !== null && r.high !== null
+                ? [{ at, low: r.low, high: r.high, colour: colour(r) }]
+                : [],
             ),
             'x',
           ),
@@ -218,7 +300,13 @@ function yieldPlan(record: BenchRecord): ChartPlan | null {
             z: 4,
             data: rows.map((r, at) => ({
               value: [r.value, at],
-              ...marker(r.low === null || (r.low <= 0 && r.high! >= 0) ? 'emptyCircle' : 'circle', colour(r), colours),
+              ...marker(
+                r.low === null || (r.low <= 0 && r.high! >= 0)
+                  ? 'emptyCircle'
+                  : 'circle',
+                colour(r),
+                colours,
+              ),
             })),
             markLine: {
               silent: true,
@@ -235,14 +323,22 @@ function yieldPlan(record: BenchRecord): ChartPlan | null {
   };
 }
 
-function yieldTable(rows: ReturnType<typeof yields>): NonNullable<ChartPlan['table']> {
+function yieldTable(
+  rows: ReturnType<typeof yields>,
+): NonNullable<ChartPlan['table']> {
   return {
     caption: 'SMT yield',
-    columns: [{ name: 'Kernel' }, { name: 'Adds', isNumber: true }, { name: 'Interval', isNumber: true }],
+    columns: [
+      { name: 'Kernel' },
+      { name: 'Adds', isNumber: true },
+      { name: 'Interval', isNumber: true },
+    ],
     rows: rows.map((r) => [
       r.kernel,
       percent(r.value),
-      r.low !== null && r.high !== null ? `${percent(r.low)} to ${percent(r.high)}` : null,
+      r.low !== null && r.high !== null
+        ? `${percent(r.low)} to ${percent(r.high)}`
+        : null,
     ]),
   };
 }
@@ -281,7 +377,10 @@ function kernelPart(kernel: BenchKernel, page: Page): HTMLElement {
       { name: 'Cell' },
       { name: 'CPUs' },
       { name: 'Time', isNumber: true },
-      { name: `${kernel.operation ?? 'operations'} per second`, isNumber: true },
+      {
+        name: `${kernel.operation ?? 'operations'} per second`,
+        isNumber: true,
+      },
       { name: 'Bandwidth', isNumber: true },
       { name: 'Speed-up', isNumber: true },
       { name: 'Efficiency', isNumber: true },
@@ -290,12 +389,26 @@ function kernelPart(kernel: BenchKernel, page: Page): HTMLElement {
   });
   const link =
     kernel.comparison && page.source.kind === 'site'
-      ? h('p', {}, h('a', { href: `#/record/${encodeURIComponent(kernel.comparison)}` }, 'Its comparison, with every run'))
+      ? h(
+          'p',
+          {},
+          h(
+            'a',
+            { href: `#/record/${encodeURIComponent(kernel.comparison)}` },
+            'Its comparison, with every run',
+          ),
+        )
       : null;
   return h(
     'details',
     {},
-    h('summary', {}, visible(`${kernel.kernel} (${questionText(kernel.question)}), ${kernel.blocks ?? 0} blocks`)),
+    h(
+      'summary',
+      {},
+      visible(
+        `${kernel.kernel} (${questionText(kernel.question)}), ${kernel.blocks ?? 0} blocks`,
+      ),
+    ),
     rows,
     link,
   );

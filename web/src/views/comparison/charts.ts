@@ -10,7 +10,15 @@ import { decadeTicks, ratioLabel, ratioRange, ratioTicks } from '../../scales';
 import type { Theme } from '../../theme';
 import type { ComparisonRecord } from './record';
 import type { ArmLine, RatioLine, Standing } from './shape';
-import { contrastRows, dotsSummary, isRate, quantileRows, ratioLines, ratioSummary, swarm } from './shape';
+import {
+  contrastRows,
+  dotsSummary,
+  isRate,
+  quantileRows,
+  ratioLines,
+  ratioSummary,
+  swarm,
+} from './shape';
 
 /** Symbol and turn by standing: position, shape and word say the same. */
 const SHAPES: Readonly<Record<Standing, [symbol: string, turned: number]>> = {
@@ -31,7 +39,10 @@ export function standingColour(standing: Standing, colours: Theme): string {
 }
 
 /** Every arm over the baseline; null without contrasts. */
-export function ratioPlan(record: ComparisonRecord, lines: readonly ArmLine[]): ChartPlan | null {
+export function ratioPlan(
+  record: ComparisonRecord,
+  lines: readonly ArmLine[],
+): ChartPlan | null {
   const isUp = isRate(record);
   const rows = ratioLines(lines, isUp);
   if (rows.length === 0) return null;
@@ -47,9 +58,26 @@ export function ratioPlan(record: ComparisonRecord, lines: readonly ArmLine[]): 
     summary: `${ratioSummary(rows, `${label} against ${baseline}, ${isUp ? 'right' : 'left'} is better`)}${effect > 0 ? ` The band is ±${(effect * 100).toFixed(effect < 0.001 ? 2 : 1)} %: within it, arms are the same.` : ''}`,
     height: 88 + 30 * rows.length,
     option: (colours) => ({
-      grid: { left: 8, right: 8, top: 24, bottom: 26, outerBoundsMode: 'same', outerBoundsContain: 'axisLabel' },
-      tooltip: tooltip(colours, { trigger: 'item', formatter: (p: { dataIndex: number }) => ratioTold(rows[p.dataIndex]) }),
-      xAxis: ratioAxis(colours, low, high, isUp ? `← worse      ${visible(label)}      better →` : `← better      ${visible(label)}      worse →`),
+      grid: {
+        left: 8,
+        right: 8,
+        top: 24,
+        bottom: 26,
+        outerBoundsMode: 'same',
+        outerBoundsContain: 'axisLabel',
+      },
+      tooltip: tooltip(colours, {
+        trigger: 'item',
+        formatter: (p: { dataIndex: number }) => ratioTold(rows[p.dataIndex]),
+      }),
+      xAxis: ratioAxis(
+        colours,
+        low,
+        high,
+        isUp
+          ? `← worse      ${visible(label)}      better →`
+          : `← better      ${visible(label)}      worse →`,
+      ),
       yAxis: [
         rowAxis(
           colours,
@@ -58,7 +86,9 @@ export function ratioPlan(record: ComparisonRecord, lines: readonly ArmLine[]): 
         rowAxis(
           colours,
           // On a phone there is room for the word only.
-          rows.map((r) => (ticksThatFit() > 4 ? `${r.change}  ${r.word}` : r.word)),
+          rows.map((r) =>
+            ticksThatFit() > 4 ? `${r.change}  ${r.word}` : r.word,
+          ),
           { position: 'right' },
         ),
       ],
@@ -66,7 +96,15 @@ export function ratioPlan(record: ComparisonRecord, lines: readonly ArmLine[]): 
         intervalSeries(
           rows.flatMap((r, at) =>
             r.low !== null && r.high !== null
-              ? [{ at, low: Math.log(r.low), high: Math.log(r.high), colour: standingColour(r.standing, colours), thickness: 3 }]
+              ? [
+                  {
+                    at,
+                    low: Math.log(r.low),
+                    high: Math.log(r.high),
+                    colour: standingColour(r.standing, colours),
+                    thickness: 3,
+                  },
+                ]
               : [],
           ),
           'x',
@@ -76,20 +114,23 @@ export function ratioPlan(record: ComparisonRecord, lines: readonly ArmLine[]): 
     }),
     table: {
       caption: `${label} against ${baseline}`,
-      columns: [{ name: 'Arm' }, { name: 'Change', isNumber: true }, { name: 'Interval', isNumber: true }, { name: 'Verdict' }],
-      rows: rows.map((r) => [
-        r.name,
-        r.change,
-        r.interval || null,
-        r.word,
-      ]),
+      columns: [
+        { name: 'Arm' },
+        { name: 'Change', isNumber: true },
+        { name: 'Interval', isNumber: true },
+        { name: 'Verdict' },
+      ],
+      rows: rows.map((r) => [r.name, r.change, r.interval || null, r.word]),
     },
   };
 }
 
 /** All that contrasts tell, beyond what the ratio plot shows. */
-export const contrastTable = (lines: readonly ArmLine[]): NonNullable<ChartPlan['table']> => ({
-  caption: 'Arms against the baseline; intervals and p-values hold for all arms and looks together',
+export const contrastTable = (
+  lines: readonly ArmLine[],
+): NonNullable<ChartPlan['table']> => ({
+  caption:
+    'Arms against the baseline; intervals and p-values hold for all arms and looks together',
   columns: [
     { name: 'Arm' },
     { name: 'Typical', isNumber: true },
@@ -104,7 +145,12 @@ export const contrastTable = (lines: readonly ArmLine[]): NonNullable<ChartPlan[
   rows: contrastRows(lines),
 });
 
-function ratioAxis(colours: Theme, low: number, high: number, name: string): Record<string, unknown> {
+function ratioAxis(
+  colours: Theme,
+  low: number,
+  high: number,
+  name: string,
+): Record<string, unknown> {
   const ticks = ratioTicks(low, high, ticksThatFit(76)).map(Math.log);
   return axis(colours, {
     type: 'value',
@@ -114,11 +160,21 @@ function ratioAxis(colours: Theme, low: number, high: number, name: string): Rec
     nameLocation: 'middle',
     nameGap: 28,
     axisTick: { customValues: ticks },
-    axisLabel: { color: colours.muted, customValues: ticks, formatter: (x: number) => ratioLabel(Math.exp(x)) },
+    axisLabel: {
+      color: colours.muted,
+      customValues: ticks,
+      formatter: (x: number) => ratioLabel(Math.exp(x)),
+    },
   });
 }
 
-function ratioPoints(rows: readonly RatioLine[], isUp: boolean, effect: number, baseline: string, colours: Theme): Record<string, unknown> {
+function ratioPoints(
+  rows: readonly RatioLine[],
+  isUp: boolean,
+  effect: number,
+  baseline: string,
+  colours: Theme,
+): Record<string, unknown> {
   return {
     type: 'scatter',
     z: 4,
@@ -150,7 +206,12 @@ function ratioPoints(rows: readonly RatioLine[], isUp: boolean, effect: number, 
           markArea: {
             silent: true,
             itemStyle: { color: colours.neutral, opacity: 0.18 },
-            data: [[{ xAxis: -Math.log(1 + effect) }, { xAxis: Math.log(1 + effect) }]],
+            data: [
+              [
+                { xAxis: -Math.log(1 + effect) },
+                { xAxis: Math.log(1 + effect) },
+              ],
+            ],
           },
         }
       : {}),
@@ -190,7 +251,11 @@ export function along(values: readonly number[]): Along {
     max,
     axis: (colours, unit) => {
       const label = (value: number): string => quantity(value, unit);
-      const logs = isLog ? decadeTicks(Math.exp(min), Math.exp(max), ticksThatFit(70)).map(Math.log) : [];
+      const logs = isLog
+        ? decadeTicks(Math.exp(min), Math.exp(max), ticksThatFit(70)).map(
+            Math.log,
+          )
+        : [];
       return axis(colours, {
         type: 'value',
         min,
@@ -211,13 +276,18 @@ export function along(values: readonly number[]): Along {
 }
 
 /** Every run of every arm; null without runs. */
-export function dotsPlan(record: ComparisonRecord, all: readonly ArmLine[]): ChartPlan | null {
+export function dotsPlan(
+  record: ComparisonRecord,
+  all: readonly ArmLine[],
+): ChartPlan | null {
   const lines = all.filter((line) => line.dots.length > 0);
   if (lines.length === 0) return null;
   const unit = record.metric?.unit ?? '';
   const lane = lines.length <= 4 ? 64 : lines.length <= 12 ? 48 : 26;
   const scale = along(lines.flatMap((line) => line.dots.map((d) => d.value)));
-  const hasScreening = lines.some((line) => line.dots.some((d) => d.isScreening));
+  const hasScreening = lines.some((line) =>
+    line.dots.some((d) => d.isScreening),
+  );
   return {
     name: 'Every run',
     summary: `${dotsSummary(lines, unit)} The bar is the median, the box its 95 % interval.${hasScreening ? ' Hollow: runs of the screening.' : ''}`,
@@ -233,14 +303,20 @@ export function dotsPlan(record: ComparisonRecord, all: readonly ArmLine[]): Cha
         colours,
         lines.map((line) => laneName(line)),
       ),
-      series: [...clouds(lines, scale, lane, colours), ...middles(lines, scale, colours)],
+      series: [
+        ...clouds(lines, scale, lane, colours),
+        ...middles(lines, scale, colours),
+      ],
     }),
     table: {
       caption: 'Runs of each arm',
       columns: [
         { name: 'Arm' },
         { name: 'Runs', isNumber: true },
-        ...['least', '10 %', 'median', '90 %', '99 %', 'most'].map((name) => ({ name, isNumber: true })),
+        ...['least', '10 %', 'median', '90 %', '99 %', 'most'].map((name) => ({
+          name,
+          isNumber: true,
+        })),
       ],
       rows: quantileRows(lines, unit),
     },
@@ -249,16 +325,32 @@ export function dotsPlan(record: ComparisonRecord, all: readonly ArmLine[]): Cha
 
 function laneName(line: ArmLine): string {
   if (line.isBest) return `${line.name} ★`;
-  return line.standing === 'eliminated' || line.standing === 'invalid' ? `${line.name} (${line.word})` : line.name;
+  return line.standing === 'eliminated' || line.standing === 'invalid'
+    ? `${line.name} (${line.word})`
+    : line.name;
 }
 
-function clouds(lines: readonly ArmLine[], scale: Along, lane: number, colours: Theme): Record<string, unknown>[] {
+function clouds(
+  lines: readonly ArmLine[],
+  scale: Along,
+  lane: number,
+  colours: Theme,
+): Record<string, unknown>[] {
   const size = lane >= 48 ? 6 : 4.5;
-  const pixels = Math.max(160, Math.min(1088, document.documentElement.clientWidth - 32) - nameWidth());
+  const pixels = Math.max(
+    160,
+    Math.min(1088, document.documentElement.clientWidth - 32) - nameWidth(),
+  );
   const half = 0.42;
   return lines.map((line, row) => {
-    const places = line.dots.map((d) => (scale.to(d.value) - scale.min) / (scale.max - scale.min));
-    const across = swarm(places, (size + 0.5) / pixels, Math.floor((lane * 2 * half) / (size + 0.5)));
+    const places = line.dots.map(
+      (d) => (scale.to(d.value) - scale.min) / (scale.max - scale.min),
+    );
+    const across = swarm(
+      places,
+      (size + 0.5) / pixels,
+      Math.floor((lane * 2 * half) / (size + 0.5)),
+    );
     const colour = standingColour(line.standing, colours);
     const hollow = marker('emptyCircle', colour, colours);
     return {
@@ -266,7 +358,13 @@ function clouds(lines: readonly ArmLine[], scale: Along, lane: number, colours: 
       symbolSize: size,
       large: false,
       data: line.dots.map((d, at) => ({
-        value: [scale.to(d.value), row + across[at]! * half, row, d.value, d.block ?? -1],
+        value: [
+          scale.to(d.value),
+          row + across[at]! * half,
+          row,
+          d.value,
+          d.block ?? -1,
+        ],
         ...(d.isScreening ? hollow : {}),
       })),
       symbol: 'circle',
@@ -276,10 +374,22 @@ function clouds(lines: readonly ArmLine[], scale: Along, lane: number, colours: 
 }
 
 /** Medians over the dots, their intervals behind them. */
-function middles(lines: readonly ArmLine[], scale: Along, colours: Theme): Record<string, unknown>[] {
+function middles(
+  lines: readonly ArmLine[],
+  scale: Along,
+  colours: Theme,
+): Record<string, unknown>[] {
   const rows = lines.flatMap((line, at) =>
     line.low !== null && line.high !== null
-      ? [{ at, low: scale.to(line.low), high: scale.to(line.high), colour: colours.text, box: 22 }]
+      ? [
+          {
+            at,
+            low: scale.to(line.low),
+            high: scale.to(line.high),
+            colour: colours.text,
+            box: 22,
+          },
+        ]
       : [],
   );
   return [
@@ -292,7 +402,9 @@ function middles(lines: readonly ArmLine[], scale: Along, colours: Theme): Recor
       silent: true,
       tooltip: { show: false },
       itemStyle: { color: colours.text },
-      data: lines.flatMap((line, at) => (line.median === null ? [] : [[scale.to(line.median), at]])),
+      data: lines.flatMap((line, at) =>
+        line.median === null ? [] : [[scale.to(line.median), at]],
+      ),
     },
   ];
 }

@@ -45,7 +45,11 @@ export interface ArmTrace {
   tier?: string;
   elapsed_s?: Maybe<number>;
   sentence?: string;
-  totals?: Maybe<{ switches?: Maybe<number>; cpu_s?: Maybe<number>; migrations?: Maybe<Record<string, number>> }>;
+  totals?: Maybe<{
+    switches?: Maybe<number>;
+    cpu_s?: Maybe<number>;
+    migrations?: Maybe<Record<string, number>>;
+  }>;
   waits?: Maybe<{ total_s?: Maybe<number> }>;
   avoidable_smt_sharing?: Maybe<{ percent?: Maybe<number> }>;
   idle_while_waiting?: Maybe<{ percent?: Maybe<number> }>;
@@ -60,7 +64,11 @@ export interface Arm {
   same_as?: Maybe<string[]>;
   runs?: Run[];
   other_runs?: Run[];
-  estimate?: Maybe<{ value?: Maybe<number>; low?: Maybe<number>; high?: Maybe<number> }>;
+  estimate?: Maybe<{
+    value?: Maybe<number>;
+    low?: Maybe<number>;
+    high?: Maybe<number>;
+  }>;
   spread?: Maybe<{ cv?: Maybe<number> }>;
   eliminated?: Maybe<boolean>;
   invalid?: Maybe<string>;

@@ -3,10 +3,24 @@
 import { expect, test } from 'vitest';
 
 import type { ComparisonRecord, Contrast, Run } from './record';
-import { armLines, armRows, contrastRows, head, moments, ratioLines, steps, swarm, wander } from './shape';
+import {
+  armLines,
+  armRows,
+  contrastRows,
+  head,
+  moments,
+  ratioLines,
+  steps,
+  swarm,
+  wander,
+} from './shape';
 import { quantile } from '../../numbers';
 
-const run = (value: number | null, at_s: number, more: Partial<Run> = {}): Run => ({
+const run = (
+  value: number | null,
+  at_s: number,
+  more: Partial<Run> = {},
+): Run => ({
   at_s,
   block: at_s,
   wall_s: 2,
@@ -15,7 +29,13 @@ const run = (value: number | null, at_s: number, more: Partial<Run> = {}): Run =
 });
 
 function comparison(more: Partial<ComparisonRecord> = {}): ComparisonRecord {
-  const effect = { value: -20, low: -30, high: -10, text: '−20.0 %', interval: '−30.0 to −10.0 %' };
+  const effect = {
+    value: -20,
+    low: -30,
+    high: -10,
+    text: '−20.0 %',
+    interval: '−30.0 to −10.0 %',
+  };
   const contrast: Contrast = { arm: 'b', effect, verdict: 'faster' };
   return {
     schema: 'pinwise.comparison/1',
@@ -23,10 +43,18 @@ function comparison(more: Partial<ComparisonRecord> = {}): ComparisonRecord {
     best: 'b',
     metric: { name: 'wall', unit: 's', better: 'lower' },
     arms: [
-      { name: 'a', runs: [run(10, 0), run(12, 2), run(11, 4)], estimate: { value: 11, low: null, high: null } },
+      {
+        name: 'a',
+        runs: [run(10, 0), run(12, 2), run(11, 4)],
+        estimate: { value: 11, low: null, high: null },
+      },
       { name: 'b', runs: [run(8, 1), run(9, 3)], estimate: null },
       { name: 'c', runs: [], invalid: 'exit 1', standing: 'failed' },
-      { name: 'd', runs: [run(20, 5, { phase: 'screening' }), run(null, 6)], eliminated: true },
+      {
+        name: 'd',
+        runs: [run(20, 5, { phase: 'screening' }), run(null, 6)],
+        eliminated: true,
+      },
     ],
     contrasts: [contrast],
     verdict: { kind: 'best', sentence: 'b is best.' },
@@ -37,7 +65,9 @@ function comparison(more: Partial<ComparisonRecord> = {}): ComparisonRecord {
 
 test('arms stand in order of cost, those without runs last', () => {
   const lines = armLines(comparison());
-  expect(lines.map((l) => [l.name, l.standing, l.dots.length, l.median])).toEqual([
+  expect(
+    lines.map((l) => [l.name, l.standing, l.dots.length, l.median]),
+  ).toEqual([
     ['b', 'faster', 2, 8.5],
     ['a', 'baseline', 3, 11],
     ['d', 'eliminated', 1, 20],
@@ -46,7 +76,9 @@ test('arms stand in order of cost, those without runs last', () => {
 });
 
 test('where higher is better the highest value stands first', () => {
-  const inverse = (value: number): Run => ({ metric: { value, cost: 1 / value } });
+  const inverse = (value: number): Run => ({
+    metric: { value, cost: 1 / value },
+  });
   const lines = armLines(
     comparison({
       arms: [
@@ -60,15 +92,30 @@ test('where higher is better the highest value stands first', () => {
 
 test("the first thing told is the record's headline", () => {
   const figure = { change: '−20.0 %', interval: '−30.0 to −10.0 %' };
-  expect(head(comparison({ verdict: { headline: figure } })).figure).toBe(figure);
+  expect(head(comparison({ verdict: { headline: figure } })).figure).toBe(
+    figure,
+  );
   expect(head(comparison()).figure).toBeNull();
 });
 
 test('of a rate the best arm is the one with most', () => {
-  const arms = ['a', 'b', 'c'].map((name) => ({ name, runs: [], standing: 'better' }));
-  const contrasts = [25, 50].map((value, at) => ({ arm: arms[at + 1]!.name, effect: { value } }));
-  const rows = (isRate: boolean): string[] => ratioLines(armLines(comparison({ arms, contrasts })), isRate).map((r) => r.name);
-  expect([rows(true), rows(false)]).toEqual([['c', 'b'], ['b', 'c']]);
+  const arms = ['a', 'b', 'c'].map((name) => ({
+    name,
+    runs: [],
+    standing: 'better',
+  }));
+  const contrasts = [25, 50].map((value, at) => ({
+    arm: arms[at + 1]!.name,
+    effect: { value },
+  }));
+  const rows = (isRate: boolean): string[] =>
+    ratioLines(armLines(comparison({ arms, contrasts })), isRate).map(
+      (r) => r.name,
+    );
+  expect([rows(true), rows(false)]).toEqual([
+    ['c', 'b'],
+    ['b', 'c'],
+  ]);
 });
 
 test('an experiment that runs has no verdict, whatever its record says', () => {
@@ -80,8 +127,16 @@ test('an experiment that runs has no verdict, whatever its record says', () => {
 
 test('an interval of which an end is missing is none', () => {
   const effect = { value: -20, low: null, high: -10 };
-  const [row] = ratioLines(armLines(comparison({ contrasts: [{ arm: 'b', effect }] })), false);
-  expect(row).toMatchObject({ ratio: 0.8, low: null, high: null, standing: 'unknown' });
+  const [row] = ratioLines(
+    armLines(comparison({ contrasts: [{ arm: 'b', effect }] })),
+    false,
+  );
+  expect(row).toMatchObject({
+    ratio: 0.8,
+    low: null,
+    high: null,
+    standing: 'unknown',
+  });
 });
 
 test('dots of a place spread across, dots apart do not', () => {
@@ -101,7 +156,9 @@ test('runs stand in time order over their own arm', () => {
 
 test('a drift shows in the running median', () => {
   const runs = Array.from({ length: 200 }, (_, at) => run(1 + at / 200, at));
-  const path = wander(moments(armLines(comparison({ arms: [{ name: 'a', runs }] }))));
+  const path = wander(
+    moments(armLines(comparison({ arms: [{ name: 'a', runs }] }))),
+  );
   expect(path.at(-1)![1] / path[0]![1]).toBeGreaterThan(1.8);
   expect(wander([])).toEqual([]);
 });
@@ -117,16 +174,11 @@ test('steps rise from 0 to 1, and quantiles lie between runs', () => {
 });
 
 test('what is unavailable is left out, never 0', () => {
-  expect(contrastRows(armLines(comparison({ contrasts: [{ arm: 'b' }] })))[0]!.slice(1)).toEqual([
-    null,
-    'no verdict',
-    null,
-    null,
-    null,
-    null,
-    null,
-    '–',
-  ]);
+  expect(
+    contrastRows(armLines(comparison({ contrasts: [{ arm: 'b' }] })))[0]!.slice(
+      1,
+    ),
+  ).toEqual([null, 'no verdict', null, null, null, null, null, '–']);
   const rows = armRows(armLines(comparison()), 's');
   expect(rows[3]).toEqual(['c', 0, null, null, null, 'failed: exit 1']);
   expect(armLines({ schema: 'pinwise.comparison/1' })).toEqual([]);
@@ -137,7 +189,12 @@ test('what a ratio depends on is named', () => {
     arm: 'b',
     depends_on_tail: true,
     depends_on_load: true,
-    others: [{ judge: 'mean', effect: { text: '+10.0 %', interval: '+5.0 to +20.0 %' } }],
+    others: [
+      {
+        judge: 'mean',
+        effect: { text: '+10.0 %', interval: '+5.0 to +20.0 %' },
+      },
+    ],
   };
   const [row] = contrastRows(armLines(comparison({ contrasts: [contrast] })));
   expect(row?.at(-1)).toBe('load, tail');

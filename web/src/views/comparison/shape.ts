@@ -6,7 +6,15 @@ import { ascending, finite, median, quantile } from '../../numbers';
 import type { Arm, ComparisonRecord, Contrast, Effect } from './record';
 
 /** How an arm stands, for its place and colour; the record has the word for it. */
-export type Standing = 'baseline' | 'faster' | 'slower' | 'same' | 'undecided' | 'eliminated' | 'invalid' | 'unknown';
+export type Standing =
+  | 'baseline'
+  | 'faster'
+  | 'slower'
+  | 'same'
+  | 'undecided'
+  | 'eliminated'
+  | 'invalid'
+  | 'unknown';
 
 export interface Dot {
   value: number;
@@ -33,14 +41,17 @@ export interface ArmLine {
   contrast: Contrast | null;
 }
 
-const orNull = (value: unknown): number | null => (finite(value) ? value : null);
+const orNull = (value: unknown): number | null =>
+  finite(value) ? value : null;
 
 function dotsOf(arm: Arm): Dot[] {
   return (arm.runs ?? []).flatMap((run) => {
     const value = run.metric?.value;
     if (!finite(value)) return [];
     const perSecond = (time: unknown): number | null =>
-      finite(time) && finite(run.wall_s) && run.wall_s > 0 ? time / run.wall_s : null;
+      finite(time) && finite(run.wall_s) && run.wall_s > 0
+        ? time / run.wall_s
+        : null;
     return [
       {
         value,
@@ -55,7 +66,11 @@ function dotsOf(arm: Arm): Dot[] {
   });
 }
 
-function standingOf(arm: Arm, record: ComparisonRecord, contrast: Contrast | undefined): Standing {
+function standingOf(
+  arm: Arm,
+  record: ComparisonRecord,
+  contrast: Contrast | undefined,
+): Standing {
   if (arm.invalid) return 'invalid';
   if (arm.name === record.baseline) return 'baseline';
   if (arm.eliminated) return 'eliminated';
@@ -91,7 +106,8 @@ export function armLines(record: ComparisonRecord): ArmLine[] {
         contrast: contrast ?? null,
       };
     });
-  const cost = (line: ArmLine): number => median(line.dots.map((d) => d.cost)) ?? Infinity;
+  const cost = (line: ArmLine): number =>
+    median(line.dots.map((d) => d.cost)) ?? Infinity;
   const costs = new Map(lines.map((line) => [line, cost(line)]));
   return lines.sort((a, b) => {
     const [x, y] = [costs.get(a)!, costs.get(b)!];
@@ -108,7 +124,10 @@ export interface Head {
 
 /** What a reader sees first. */
 export function head(record: ComparisonRecord): Head {
-  const runs = (record.arms ?? []).reduce((sum, arm) => sum + (arm.runs?.length ?? 0), 0);
+  const runs = (record.arms ?? []).reduce(
+    (sum, arm) => sum + (arm.runs?.length ?? 0),
+    0,
+  );
   if (record.stopped === null || record.stopped === undefined) {
     return {
       isEnded: false,
@@ -116,10 +135,15 @@ export function head(record: ComparisonRecord): Head {
       figure: null,
     };
   }
-  return { isEnded: true, sentence: record.verdict?.sentence ?? '', figure: record.verdict?.headline ?? null };
+  return {
+    isEnded: true,
+    sentence: record.verdict?.sentence ?? '',
+    figure: record.verdict?.headline ?? null,
+  };
 }
 
-export const isRate = (record: ComparisonRecord): boolean => record.metric?.better === 'higher';
+export const isRate = (record: ComparisonRecord): boolean =>
+  record.metric?.better === 'higher';
 
 export interface RatioLine {
   name: string;
@@ -135,7 +159,10 @@ export interface RatioLine {
 }
 
 /** Arms that were held against the baseline, best first. */
-export function ratioLines(lines: readonly ArmLine[], isRate: boolean): RatioLine[] {
+export function ratioLines(
+  lines: readonly ArmLine[],
+  isRate: boolean,
+): RatioLine[] {
   const ratio = (percent: number): number => 1 + percent / 100;
   return lines
     .flatMap((line) => {
@@ -171,7 +198,11 @@ export function ratioSummary(rows: readonly RatioLine[], what: string): string {
  * other: −1 to 1, the same for the same values. Places along are in 0 to 1,
  * dots are `width` wide, and at most `most` stand beside each other.
  */
-export function swarm(places: readonly number[], width: number, most: number): number[] {
+export function swarm(
+  places: readonly number[],
+  width: number,
+  most: number,
+): number[] {
   const filled = new Map<number, number>();
   const levels = places.map((place) => {
     const bin = Math.round(place / width);
@@ -179,15 +210,22 @@ export function swarm(places: readonly number[], width: number, most: number): n
     filled.set(bin, level + 1);
     return level;
   });
-  const half = Math.max(Math.ceil((Math.max(1, ...filled.values()) - 1) / 2), Math.ceil(most / 2));
-  return levels.map((level) => (level % 2 === 0 ? level / 2 : -(level + 1) / 2) / half);
+  const half = Math.max(
+    Math.ceil((Math.max(1, ...filled.values()) - 1) / 2),
+    Math.ceil(most / 2),
+  );
+  return levels.map(
+    (level) => (level % 2 === 0 ? level / 2 : -(level + 1) / 2) / half,
+  );
 }
 
 /** An arm's dots in a sentence for all. */
 export function dotsSummary(lines: readonly ArmLine[], unit: string): string {
   const runs = lines.reduce((sum, line) => sum + line.dots.length, 0);
   const first = lines.find((line) => line.median !== null);
-  const least = first ? ` Best median: ${first.name}, ${quantity(first.median, unit)}.` : '';
+  const least = first
+    ? ` Best median: ${first.name}, ${quantity(first.median, unit)}.`
+    : '';
   return `${count(runs, 'run')} of ${count(lines.filter((l) => l.dots.length > 0).length, 'arm')}, a dot each.${least}`;
 }
 
@@ -210,7 +248,17 @@ export function moments(lines: readonly ArmLine[]): Moment[] {
     return line.dots.flatMap((d) =>
       d.at_s === null || d.cost <= 0
         ? []
-        : [{ at: d.at_s, ratio: d.cost / middle, value: d.value, arm, block: d.block, foreign: d.foreign, steal: d.steal }],
+        : [
+            {
+              at: d.at_s,
+              ratio: d.cost / middle,
+              value: d.value,
+              arm,
+              block: d.block,
+              foreign: d.foreign,
+              steal: d.steal,
+            },
+          ],
     );
   });
   return all.sort((a, b) => a.at - b.at);
@@ -227,7 +275,10 @@ export function wander(all: readonly Moment[]): [number, number][] {
 }
 
 /** Time order in a sentence: how far the level moved. */
-export function timeSummary(path: readonly [number, number][], all: readonly Moment[]): string {
+export function timeSummary(
+  path: readonly [number, number][],
+  all: readonly Moment[],
+): string {
   const shared = `${count(all.length, 'run')}, each over its arm's median`;
   if (path.length === 0) return `${shared}; too few to tell a drift.`;
   const levels = path.map(([, level]) => level);
@@ -240,11 +291,20 @@ export function steps(values: readonly number[]): [number, number][] {
   const first = sorted[0];
   return first === undefined
     ? []
-    : [[first, 0], ...sorted.map((value, at): [number, number] => [value, (at + 1) / sorted.length])];
+    : [
+        [first, 0],
+        ...sorted.map((value, at): [number, number] => [
+          value,
+          (at + 1) / sorted.length,
+        ]),
+      ];
 }
 
 /** Rows of quantiles: arm, runs, p10, p50, p90, p99, longest. */
-export function quantileRows(lines: readonly ArmLine[], unit: string): (string | number)[][] {
+export function quantileRows(
+  lines: readonly ArmLine[],
+  unit: string,
+): (string | number)[][] {
   return lines
     .filter((line) => line.dots.length > 0)
     .map((line) => {
@@ -252,13 +312,17 @@ export function quantileRows(lines: readonly ArmLine[], unit: string): (string |
       return [
         line.name,
         line.dots.length,
-        ...[0, 0.1, 0.5, 0.9, 0.99, 1].map((share) => quantity(quantile(sorted, share), unit)),
+        ...[0, 0.1, 0.5, 0.9, 0.99, 1].map((share) =>
+          quantity(quantile(sorted, share), unit),
+        ),
       ];
     });
 }
 
 const told = (effect: Effect | null | undefined): string | null =>
-  effect?.text ? effect.text + (effect.interval ? ` (${effect.interval})` : '') : null;
+  effect?.text
+    ? effect.text + (effect.interval ? ` (${effect.interval})` : '')
+    : null;
 
 /** A contrast as another judge sees it; null where it was not asked. */
 const judged = (contrast: Contrast, judge: string): string | null =>
@@ -300,22 +364,32 @@ export function contrastRows(lines: readonly ArmLine[]): (string | null)[][] {
 }
 
 const times = (ratio: number): string => `×${ratio.toFixed(2)}`;
-const p = (value: number): string => (value < 0.0001 ? '< 0.0001' : value.toPrecision(2));
+const p = (value: number): string =>
+  value < 0.0001 ? '< 0.0001' : value.toPrecision(2);
 
 /** Rows of the arms: where each ran, and how it came out. */
-export function armRows(lines: readonly ArmLine[], unit: string): (string | number | null)[][] {
+export function armRows(
+  lines: readonly ArmLine[],
+  unit: string,
+): (string | number | null)[][] {
   return lines.map((line) => [
     line.name,
     line.dots.length,
     line.median === null ? null : quantity(line.median, unit),
-    finite(line.low) && finite(line.high) ? `${quantity(line.low, unit)} to ${quantity(line.high, unit)}` : null,
+    finite(line.low) && finite(line.high)
+      ? `${quantity(line.low, unit)} to ${quantity(line.high, unit)}`
+      : null,
     finite(line.arm.spread?.cv) ? percent(line.arm.spread.cv) : null,
-    line.word + (line.isBest ? ', best' : '') + (line.arm.invalid ? `: ${line.arm.invalid}` : ''),
+    line.word +
+      (line.isBest ? ', best' : '') +
+      (line.arm.invalid ? `: ${line.arm.invalid}` : ''),
   ]);
 }
 
 /** Rows of what the scheduler did in one traced run of each arm. */
-export function traceRows(lines: readonly ArmLine[]): (string | number | null)[][] {
+export function traceRows(
+  lines: readonly ArmLine[],
+): (string | number | null)[][] {
   return lines.flatMap(({ name, arm: { trace } }) => {
     if (!trace) return [];
     const moves = Object.values(trace.totals?.migrations ?? {}).filter(finite);
@@ -325,8 +399,12 @@ export function traceRows(lines: readonly ArmLine[]): (string | number | null)[]
         finite(trace.totals?.cpu_s) ? quantity(trace.totals.cpu_s, 's') : null,
         orNull(trace.totals?.switches),
         moves.length > 0 ? moves.reduce((a, b) => a + b, 0) : null,
-        finite(trace.waits?.total_s) ? quantity(trace.waits.total_s, 's') : null,
-        finite(trace.avoidable_smt_sharing?.percent) ? percent(trace.avoidable_smt_sharing.percent / 100) : null,
+        finite(trace.waits?.total_s)
+          ? quantity(trace.waits.total_s, 's')
+          : null,
+        finite(trace.avoidable_smt_sharing?.percent)
+          ? percent(trace.avoidable_smt_sharing.percent / 100)
+          : null,
         trace.sentence ?? null,
       ],
     ];

@@ -8,7 +8,13 @@ import type { AnyRecord } from '../../source';
 import { cpuStrip } from '../../strip';
 import { tableElement } from '../../table';
 import type { Page, View } from '../../view';
-import { facts, findingList, hostFacts, section, shellWords } from '../../words';
+import {
+  facts,
+  findingList,
+  hostFacts,
+  section,
+  shellWords,
+} from '../../words';
 import { contrastTable, dotsPlan, ratioPlan } from './charts';
 import { spreadPlan, timePlan } from './courses';
 import type { ComparisonRecord } from './record';
@@ -23,8 +29,15 @@ export function comparisonView(record: AnyRecord, page: Page): View {
   const time = chartSlot('Over time');
   const spread = chartSlot('Spread');
   let shown: ArmLine[] = [];
-  const highlight = armChoice(() => time.show(timePlan(shown, highlight.chosen())));
-  const [contrasts, findings, scheduler, method] = [keeper(), keeper(), keeper(), keeper()];
+  const highlight = armChoice(() =>
+    time.show(timePlan(shown, highlight.chosen())),
+  );
+  const [contrasts, findings, scheduler, method] = [
+    keeper(),
+    keeper(),
+    keeper(),
+    keeper(),
+  ];
   const element = h(
     'article',
     { class: 'comparison' },
@@ -52,23 +65,46 @@ export function comparisonView(record: AnyRecord, page: Page): View {
     highlight.show(lines.map((line) => line.name));
     time.show(timePlan(lines, highlight.chosen()));
     spread.show(spreadPlan(now, lines));
-    contrasts.show([armRows(lines, now.metric?.unit ?? ''), now.contrasts], () => [tables(now, lines)]);
-    const noFindings = now.stopped ? 'Nothing that disturbs a measurement was found.' : 'They are looked for when it ends.';
-    findings.show([now.findings, noFindings], () => [section('Findings', findingList(now.findings ?? [], noFindings))]);
+    contrasts.show(
+      [armRows(lines, now.metric?.unit ?? ''), now.contrasts],
+      () => [tables(now, lines)],
+    );
+    const noFindings = now.stopped
+      ? 'Nothing that disturbs a measurement was found.'
+      : 'They are looked for when it ends.';
+    findings.show([now.findings, noFindings], () => [
+      section('Findings', findingList(now.findings ?? [], noFindings)),
+    ]);
     scheduler.show(traceRows(lines), () => [schedulerPart(lines)]);
     method.show(
-      [now.plan, now.host, now.stopped, now.blocks, now.elapsed_s, now.arms?.map((a) => [a.cpus, a.placement, a.same_as])],
+      [
+        now.plan,
+        now.host,
+        now.stopped,
+        now.blocks,
+        now.elapsed_s,
+        now.arms?.map((a) => [a.cpus, a.placement, a.same_as]),
+      ],
       () => [methodPart(now, lines)],
     );
     if (wasEnded === false && said.isEnded) page.announce(said.sentence);
     wasEnded = said.isEnded;
   };
   update(record);
-  return { element, update, dispose: () => [ratio, dots, time, spread].forEach((part) => part.dispose()) };
+  return {
+    element,
+    update,
+    dispose: () =>
+      [ratio, dots, time, spread].forEach((part) => part.dispose()),
+  };
 }
 
 /** A choice of the arm whose runs stand out over time. */
-function armChoice(changed: () => void): { element: HTMLElement; show(names: readonly string[]): void; chosen(): string | null } {
+function armChoice(changed: () => void): {
+  element: HTMLElement;
+  show(names: readonly string[]): void;
+  chosen(): string | null;
+} {
   const select = h('select', { id: 'highlighted' });
   const element = h(
     'p',
@@ -82,14 +118,20 @@ function armChoice(changed: () => void): { element: HTMLElement; show(names: rea
     element,
     show(next) {
       element.hidden = next.length < 2;
-      if (JSON.stringify([...next].sort()) === JSON.stringify([...names].sort())) return;
+      if (
+        JSON.stringify([...next].sort()) === JSON.stringify([...names].sort())
+      )
+        return;
       names = [...next];
       select.replaceChildren(
         h('option', { value: '' }, 'all arms alike'),
-        ...names.map((name, at) => h('option', { value: String(at) }, visible(name))),
+        ...names.map((name, at) =>
+          h('option', { value: String(at) }, visible(name)),
+        ),
       );
     },
-    chosen: () => (select.value === '' ? null : (names[Number(select.value)] ?? null)),
+    chosen: () =>
+      select.value === '' ? null : (names[Number(select.value)] ?? null),
   };
 }
 
@@ -99,21 +141,32 @@ const LONG_COMMAND = 260;
 function topPart(record: ComparisonRecord): (Node | null)[] {
   const said = head(record);
   const verdict = record.verdict;
-  const again = record.again && record.again.length <= LONG_COMMAND ? record.again : null;
+  const again =
+    record.again && record.again.length <= LONG_COMMAND ? record.again : null;
   return [
     h('p', { class: 'verdict' }, visible(said.sentence)),
     headline(said.figure),
     said.isEnded && verdict?.advice
-      ? h('p', { class: 'advice-line' }, h('span', { aria: { hidden: 'true' } }, '→ '), visible(verdict.advice))
+      ? h(
+          'p',
+          { class: 'advice-line' },
+          h('span', { aria: { hidden: 'true' } }, '→ '),
+          visible(verdict.advice),
+        )
       : null,
     commandList(recordCommands(verdict?.commands, again)),
     verdict?.steadiness ? h('p', {}, visible(verdict.steadiness)) : null,
     verdict?.beside ? h('p', {}, visible(verdict.beside)) : null,
-    said.isEnded && verdict?.condition ? h('p', { class: 'muted' }, visible(verdict.condition)) : null,
+    said.isEnded && verdict?.condition
+      ? h('p', { class: 'muted' }, visible(verdict.condition))
+      : null,
   ];
 }
 
-function tables(record: ComparisonRecord, lines: readonly ArmLine[]): HTMLElement {
+function tables(
+  record: ComparisonRecord,
+  lines: readonly ArmLine[],
+): HTMLElement {
   const unit = record.metric?.unit ?? '';
   const contrasts = contrastTable(lines);
   return section(
@@ -168,7 +221,10 @@ const STOPPED: Readonly<Record<string, string>> = {
   failed: 'a command failed',
 };
 
-function methodPart(record: ComparisonRecord, lines: readonly ArmLine[]): HTMLElement {
+function methodPart(
+  record: ComparisonRecord,
+  lines: readonly ArmLine[],
+): HTMLElement {
   const { plan } = record;
   const share = (value: number | null | undefined): string | null =>
     typeof value === 'number' ? percent(value, value < 0.001 ? 2 : 1) : null;
@@ -177,26 +233,76 @@ function methodPart(record: ComparisonRecord, lines: readonly ArmLine[]): HTMLEl
   return section(
     'How it was measured',
     facts([
-      ['Figure', `${record.metric?.label || metricWord(record)}${record.metric?.unit ? `, in ${record.metric.unit}` : ''}`],
-      ['Design', `${record.stopped ? count(record.blocks ?? 0, 'block') : 'Blocks'} in random order, every arm once in each`],
+      [
+        'Figure',
+        `${record.metric?.label || metricWord(record)}${record.metric?.unit ? `, in ${record.metric.unit}` : ''}`,
+      ],
+      [
+        'Design',
+        `${record.stopped ? count(record.blocks ?? 0, 'block') : 'Blocks'} in random order, every arm once in each`,
+      ],
       ['Seed', typeof record.seed === 'number' ? String(record.seed) : null],
-      ['Warm-up', typeof plan?.warmup_blocks === 'number' ? `${count(plan.warmup_blocks, 'block')}, not counted` : null],
-      ['False claims', share(plan?.alpha) ? `at most ${share(plan?.alpha)} over all arms and looks (α)` : null],
-      ['Same within', share(plan?.min_effect) ? `±${share(plan?.min_effect)} (δ, the smallest effect of interest)` : null],
-      ['Precision', share(plan?.precision) ? `±${share(plan?.precision)} asked for` : null],
+      [
+        'Warm-up',
+        typeof plan?.warmup_blocks === 'number'
+          ? `${count(plan.warmup_blocks, 'block')}, not counted`
+          : null,
+      ],
+      [
+        'False claims',
+        share(plan?.alpha)
+          ? `at most ${share(plan?.alpha)} over all arms and looks (α)`
+          : null,
+      ],
+      [
+        'Same within',
+        share(plan?.min_effect)
+          ? `±${share(plan?.min_effect)} (δ, the smallest effect of interest)`
+          : null,
+      ],
+      [
+        'Precision',
+        share(plan?.precision) ? `±${share(plan?.precision)} asked for` : null,
+      ],
       [
         'Limits',
         [
-          typeof plan?.max_runs === 'number' ? `${plan.max_runs} runs an arm` : '',
+          typeof plan?.max_runs === 'number'
+            ? `${plan.max_runs} runs an arm`
+            : '',
           typeof plan?.budget_s === 'number' ? seconds(plan.budget_s) : '',
         ]
           .filter(Boolean)
           .join(', '),
       ],
-      ['Judged', plan?.judge && plan.judge !== 'typical' ? (plan.judge === 'mean' ? 'the mean' : `the ${plan.judge.slice(1)}th percentile`) : 'the typical run'],
-      ['Blocks count', plan?.score === 'rank' ? 'all alike' : plan?.score ? 'less where they ran under load' : null],
-      ['Screening', plan?.screened_arms ? `${plan.screened_arms} arms entered, the finalists ran on fresh blocks` : null],
-      ['Ended', record.stopped ? (STOPPED[record.stopped] ?? record.stopped) : 'not yet, or cut off'],
+      [
+        'Judged',
+        plan?.judge && plan.judge !== 'typical'
+          ? plan.judge === 'mean'
+            ? 'the mean'
+            : `the ${plan.judge.slice(1)}th percentile`
+          : 'the typical run',
+      ],
+      [
+        'Blocks count',
+        plan?.score === 'rank'
+          ? 'all alike'
+          : plan?.score
+            ? 'less where they ran under load'
+            : null,
+      ],
+      [
+        'Screening',
+        plan?.screened_arms
+          ? `${plan.screened_arms} arms entered, the finalists ran on fresh blocks`
+          : null,
+      ],
+      [
+        'Ended',
+        record.stopped
+          ? (STOPPED[record.stopped] ?? record.stopped)
+          : 'not yet, or cut off',
+      ],
       [
         'Took',
         record.stopped && typeof record.elapsed_s === 'number'
@@ -235,7 +341,9 @@ function placements(lines: readonly ArmLine[], allowed: string): HTMLElement {
       arm.placement?.llcs ?? null,
       arm.placement?.numa_nodes ?? null,
       arm.placement?.packages ?? null,
-      arm.placement?.memory ? `${arm.placement.memory} ${(arm.placement.memory_nodes ?? []).join(',')}` : 'inherited',
+      arm.placement?.memory
+        ? `${arm.placement.memory} ${(arm.placement.memory_nodes ?? []).join(',')}`
+        : 'inherited',
       (arm.same_as ?? []).join(', '),
       shellWords(arm.command ?? []),
     ]),

@@ -22,8 +22,24 @@ const DIFF: DiffRecord = {
       high: 0.6,
       verdict: 'lower',
     },
-    { name: 'y', unit: 's', a: 1, b: 1.1, ratio: 1.1, low: null, high: 2, verdict: 'cannot_tell' },
-    { name: 'gone', unit: 's', a: 1, b: null, ratio: null, verdict: 'cannot_tell' },
+    {
+      name: 'y',
+      unit: 's',
+      a: 1,
+      b: 1.1,
+      ratio: 1.1,
+      low: null,
+      high: 2,
+      verdict: 'cannot_tell',
+    },
+    {
+      name: 'gone',
+      unit: 's',
+      a: 1,
+      b: null,
+      ratio: null,
+      verdict: 'cannot_tell',
+    },
     { name: 'zero', unit: '', a: 1, b: 0, ratio: 0, verdict: 'lower' },
   ],
 };
@@ -33,12 +49,20 @@ test('only ratios that stand on a logarithmic axis are drawn, only whole interva
     { name: 'x', ratio: 0.5, low: 0.4, high: 0.6, verdict: 'lower' },
     { name: 'y', ratio: 1.1, low: null, high: null, verdict: 'cannot_tell' },
   ]);
-  expect(ratioSummary(ratioRows(DIFF))).toBe('B over A, of 2 figures: 1 lower, 1 cannot be told.');
+  expect(ratioSummary(ratioRows(DIFF))).toBe(
+    'B over A, of 2 figures: 1 lower, 1 cannot be told.',
+  );
 });
 
 test('every figure stands in the table, unknown ones as nothing', () => {
   const rows = figureRows(DIFF);
-  expect(rows[0]).toEqual(['x', '500 ms (400 ms to 600 ms)', '250 ms', '−50.0 % (−60.0 % to −40.0 %)', 'lower']);
+  expect(rows[0]).toEqual([
+    'x',
+    '500 ms (400 ms to 600 ms)',
+    '250 ms',
+    '−50.0 % (−60.0 % to −40.0 %)',
+    'lower',
+  ]);
   expect(rows[2]).toEqual(['gone', '1.00 s', null, null, 'cannot be told']);
   expect(changeText({ ratio: null })).toBeNull();
   expect(figureRows({ schema: '' })).toEqual([]);

@@ -12,7 +12,8 @@ export const VERDICTS: Readonly<Record<string, string>> = {
 };
 
 /** "cpu:0 over os-default". */
-const title = (figure: FigureChange): string => (figure.over ? `${figure.name} over ${figure.over}` : figure.name);
+const title = (figure: FigureChange): string =>
+  figure.over ? `${figure.name} over ${figure.over}` : figure.name;
 
 export interface RatioRow {
   name: string;
@@ -30,8 +31,12 @@ export function ratioRows(record: DiffRecord): RatioRow[] {
           {
             name: title(figure),
             ratio: figure.ratio,
-            low: positive(figure.low) && positive(figure.high) ? figure.low : null,
-            high: positive(figure.low) && positive(figure.high) ? figure.high : null,
+            low:
+              positive(figure.low) && positive(figure.high) ? figure.low : null,
+            high:
+              positive(figure.low) && positive(figure.high)
+                ? figure.high
+                : null,
             verdict: figure.verdict ?? 'cannot_tell',
           },
         ]
@@ -47,15 +52,22 @@ export function figureText(
   unit: string,
 ): string | null {
   if (value === null || value === undefined) return null;
-  const known = low !== null && low !== undefined && high !== null && high !== undefined;
-  return known ? `${quantity(value, unit)} (${quantity(low, unit)} to ${quantity(high, unit)})` : quantity(value, unit);
+  const known =
+    low !== null && low !== undefined && high !== null && high !== undefined;
+  return known
+    ? `${quantity(value, unit)} (${quantity(low, unit)} to ${quantity(high, unit)})`
+    : quantity(value, unit);
 }
 
 /** A change with its interval: "−5.0 % (−7.0 % to −3.0 %)". */
-export function changeText(figure: Pick<FigureChange, 'ratio' | 'low' | 'high'>): string | null {
+export function changeText(
+  figure: Pick<FigureChange, 'ratio' | 'low' | 'high'>,
+): string | null {
   if (!positive(figure.ratio)) return null;
   const { low, high } = figure;
-  return positive(low) && positive(high) ? `${change(figure.ratio)} (${change(low)} to ${change(high)})` : change(figure.ratio);
+  return positive(low) && positive(high)
+    ? `${change(figure.ratio)} (${change(low)} to ${change(high)})`
+    : change(figure.ratio);
 }
 
 /** The rows of the table of figures. */
@@ -71,13 +83,16 @@ export function figureRows(record: DiffRecord): (string | null)[][] {
 
 /** What the plot shows, in a sentence. */
 export function ratioSummary(rows: readonly RatioRow[]): string {
-  const count = (verdict: string): number => rows.filter((row) => row.verdict === verdict).length;
+  const count = (verdict: string): number =>
+    rows.filter((row) => row.verdict === verdict).length;
   const told = [
     [count('lower'), 'lower'],
     [count('higher'), 'higher'],
     [count('same'), 'the same'],
     [count('cannot_tell'), 'cannot be told'],
   ] as const;
-  const parts = told.filter(([number]) => number > 0).map(([number, word]) => `${number} ${word}`);
+  const parts = told
+    .filter(([number]) => number > 0)
+    .map(([number, word]) => `${number} ${word}`);
   return `B over A, of ${rows.length} figures: ${parts.join(', ')}.`;
 }

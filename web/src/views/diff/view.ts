@@ -15,7 +15,13 @@ import { stack } from '../../view';
 import { section } from '../../words';
 import type { DiffRecord, DiffSide } from './record';
 import type { RatioRow } from './shape';
-import { changeText, figureRows, ratioRows, ratioSummary, VERDICTS } from './shape';
+import {
+  changeText,
+  figureRows,
+  ratioRows,
+  ratioSummary,
+  VERDICTS,
+} from './shape';
 
 /** Draws a `pinwise.diff/1`. */
 export function diffView(record: AnyRecord, _page: Page): View {
@@ -25,7 +31,13 @@ export function diffView(record: AnyRecord, _page: Page): View {
   const caveats = diff.caveats ?? [];
   return stack('article', '', [
     h('p', { class: 'verdict' }, visible(diff.sentence ?? '')),
-    caveats.length > 0 ? h('ul', { class: 'caveats' }, ...caveats.map((c) => h('li', {}, visible(c)))) : null,
+    caveats.length > 0
+      ? h(
+          'ul',
+          { class: 'caveats' },
+          ...caveats.map((c) => h('li', {}, visible(c))),
+        )
+      : null,
     sides(diff),
     machineChanges(diff),
     plot,
@@ -35,12 +47,13 @@ export function diffView(record: AnyRecord, _page: Page): View {
 
 function sides(diff: DiffRecord): HTMLElement {
   const link = (side: DiffSide | undefined): Node | string | null =>
-    side?.id ? h('a', { href: `#/record/${encodeURIComponent(side.id)}` }, side.id) : null;
-  const both = (name: string, of: (side: DiffSide | undefined) => string | Node | null): (string | Node | null)[] => [
-    name,
-    of(diff.a),
-    of(diff.b),
-  ];
+    side?.id
+      ? h('a', { href: `#/record/${encodeURIComponent(side.id)}` }, side.id)
+      : null;
+  const both = (
+    name: string,
+    of: (side: DiffSide | undefined) => string | Node | null,
+  ): (string | Node | null)[] => [name, of(diff.a), of(diff.b)];
   return tableElement({
     caption: 'What is compared',
     columns: [{ name: 'Side' }, { name: 'A' }, { name: 'B' }],
@@ -56,7 +69,11 @@ function sides(diff: DiffRecord): HTMLElement {
 
 function machineChanges(diff: DiffRecord): HTMLElement {
   const changes = diff.machine_changes ?? [];
-  if (changes.length === 0) return section('Machine', h('p', {}, 'The machine is told to be the same.'));
+  if (changes.length === 0)
+    return section(
+      'Machine',
+      h('p', {}, 'The machine is told to be the same.'),
+    );
   return section(
     'Machine',
     tableElement({
@@ -69,7 +86,8 @@ function machineChanges(diff: DiffRecord): HTMLElement {
 
 function figureTable(diff: DiffRecord): HTMLElement {
   const rows = figureRows(diff);
-  if (rows.length === 0) return h('p', { class: 'muted' }, 'The two have no figure in common.');
+  if (rows.length === 0)
+    return h('p', { class: 'muted' }, 'The two have no figure in common.');
   return tableElement({
     caption: 'Figures of both, with 95 % intervals where they are known',
     columns: [
@@ -101,15 +119,24 @@ function plan(rows: readonly RatioRow[]): ChartPlan {
     option: (colours) => {
       const ticks = ratioTicks(low, high, ticksThatFit()).map(Math.log);
       const colour = (row: RatioRow): string =>
-        row.verdict === 'lower' || row.verdict === 'higher' ? colours.series[0]! : colours.neutral;
+        row.verdict === 'lower' || row.verdict === 'higher'
+          ? colours.series[0]!
+          : colours.neutral;
       return {
-        tooltip: tooltip(colours, { trigger: 'item', formatter: (p: { dataIndex: number }) => told(rows[p.dataIndex]) }),
+        tooltip: tooltip(colours, {
+          trigger: 'item',
+          formatter: (p: { dataIndex: number }) => told(rows[p.dataIndex]),
+        }),
         xAxis: axis(colours, {
           type: 'value',
           min: Math.log(low),
           max: Math.log(high),
           axisTick: { customValues: ticks },
-          axisLabel: { color: colours.muted, customValues: ticks, formatter: (x: number) => ratioLabel(Math.exp(x)) },
+          axisLabel: {
+            color: colours.muted,
+            customValues: ticks,
+            formatter: (x: number) => ratioLabel(Math.exp(x)),
+          },
         }),
         yAxis: [
           rowAxis(
@@ -122,30 +149,62 @@ function plan(rows: readonly RatioRow[]): ChartPlan {
             { position: 'right' },
           ),
         ],
-        series: [intervalSeries(intervals(rows, colour), 'x'), points(rows, colour, colours)],
+        series: [
+          intervalSeries(intervals(rows, colour), 'x'),
+          points(rows, colour, colours),
+        ],
       };
     },
     table: {
       caption: 'B over A',
-      columns: [{ name: 'Figure' }, { name: 'Change', isNumber: true }, { name: 'Verdict' }],
-      rows: rows.map((r) => [r.name, changeText(r), VERDICTS[r.verdict] ?? r.verdict]),
+      columns: [
+        { name: 'Figure' },
+        { name: 'Change', isNumber: true },
+        { name: 'Verdict' },
+      ],
+      rows: rows.map((r) => [
+        r.name,
+        changeText(r),
+        VERDICTS[r.verdict] ?? r.verdict,
+      ]),
     },
   };
 }
 
-function intervals(rows: readonly RatioRow[], colour: (row: RatioRow) => string): Parameters<typeof intervalSeries>[0] {
+function intervals(
+  rows: readonly RatioRow[],
+  colour: (row: RatioRow) => string,
+): Parameters<typeof intervalSeries>[0] {
   return rows.flatMap((r, at) =>
-    r.low !== null && r.high !== null ? [{ at, low: Math.log(r.low), high: Math.log(r.high), colour: colour(r) }] : [],
+    r.low !== null && r.high !== null
+      ? [
+          {
+            at,
+            low: Math.log(r.low),
+            high: Math.log(r.high),
+            colour: colour(r),
+          },
+        ]
+      : [],
   );
 }
 
-function points(rows: readonly RatioRow[], colour: (row: RatioRow) => string, colours: Theme): Record<string, unknown> {
+function points(
+  rows: readonly RatioRow[],
+  colour: (row: RatioRow) => string,
+  colours: Theme,
+): Record<string, unknown> {
   return {
     type: 'scatter',
     z: 4,
     data: rows.map((r, at) => {
       const [symbol, turned] = SHAPES[r.verdict] ?? ['emptyCircle', 0];
-      return { value: [Math.log(r.ratio), at], ...marker(symbol, colour(r), colours), symbolRotate: turned, symbolSize: 11 };
+      return {
+        value: [Math.log(r.ratio), at],
+        ...marker(symbol, colour(r), colours),
+        symbolRotate: turned,
+        symbolSize: 11,
+      };
     }),
     markLine: {
       silent: true,
@@ -158,5 +217,7 @@ function points(rows: readonly RatioRow[], colour: (row: RatioRow) => string, co
 }
 
 function told(row: RatioRow | undefined): string {
-  return row ? `${visible(row.name)}\n${changeText(row) ?? ''}: ${VERDICTS[row.verdict] ?? row.verdict}` : '';
+  return row
+    ? `${visible(row.name)}\n${changeText(row) ?? ''}: ${VERDICTS[row.verdict] ?? row.verdict}`
+    : '';
 }

@@ -31,17 +31,30 @@ export interface FleetDiff {
 
 function readSide(value: unknown): Side {
   const told = fields(value);
-  return { fleet: text(told['fleet']), group: text(told['group']), nodes: number(told['nodes']) };
+  return {
+    fleet: text(told['fleet']),
+    group: text(told['group']),
+    nodes: number(told['nodes']),
+  };
 }
 
 export function readFleetDiff(record: AnyRecord): FleetDiff {
   return {
     a: readSide(record['a']),
     b: readSide(record['b']),
-    settings: each(record['settings'], (told) => ({ name: text(told['name']), a: text(told['a']) || null, b: text(told['b']) || null })),
+    settings: each(record['settings'], (told) => ({
+      name: text(told['name']),
+      a: text(told['a']) || null,
+      b: text(told['b']) || null,
+    })),
     figures: each(record['figures'], (told) => ({
-      label: labelOf(text(told['step']), text(told['name'])), unit: text(told['unit']),
-      a: number(told['a']), b: number(told['b']), ratio: number(told['ratio']), low: number(told['low']), high: number(told['high']),
+      label: labelOf(text(told['step']), text(told['name'])),
+      unit: text(told['unit']),
+      a: number(told['a']),
+      b: number(told['b']),
+      ratio: number(told['ratio']),
+      low: number(told['low']),
+      high: number(told['high']),
     })),
     onlyOne: texts(record['only_one']),
     sentence: text(record['sentence']),

@@ -7,7 +7,8 @@ export function largestFirst(figures: readonly FigureChange[]): FigureChange[] {
   return [...figures].sort((a, b) => size(b.ratio) - size(a.ratio));
 }
 
-const size = (ratio: number | null): number => (ratio === null || !(ratio > 0) ? -1 : Math.abs(Math.log(ratio)));
+const size = (ratio: number | null): number =>
+  ratio === null || !(ratio > 0) ? -1 : Math.abs(Math.log(ratio));
 
 /** Does the interval leave 1 out? `null` where there is none. */
 export function differs(figure: FigureChange): boolean | null {

@@ -50,12 +50,24 @@ export function readNode(record: AnyRecord): FleetNode {
     host: record['host'] ? fields(record['host']) : null,
     settings: pairs(record['settings']),
     steps: each(record['steps'], (told) => ({
-      name: text(told['name']), state: text(told['state']), record: text(told['record']),
-      attempt: number(told['attempt']), why: text(told['why']), elapsedS: number(told['elapsed_s']),
+      name: text(told['name']),
+      state: text(told['state']),
+      record: text(told['record']),
+      attempt: number(told['attempt']),
+      why: text(told['why']),
+      elapsedS: number(told['elapsed_s']),
     })),
     figures: each(record['figures'], (told) => {
       const value = number(told['value']);
-      return value === null ? null : { label: labelOf(text(told['step']), text(told['name'])), unit: text(told['unit']), value, low: number(told['low']), high: number(told['high']) };
+      return value === null
+        ? null
+        : {
+            label: labelOf(text(told['step']), text(told['name'])),
+            unit: text(told['unit']),
+            value,
+            low: number(told['low']),
+            high: number(told['high']),
+          };
     }),
     clockAheadS: number(record['clock_ahead_s']),
     tags: texts(record['tags']),

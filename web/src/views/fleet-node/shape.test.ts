@@ -4,33 +4,96 @@ import { describe, expect, test } from 'vitest';
 
 import { readReport } from '../fleet-report/record';
 import { readNode } from './record';
-import { clockWords, departuresOf, figureRows, groupOfNode, stepWords } from './shape';
+import {
+  clockWords,
+  departuresOf,
+  figureRows,
+  groupOfNode,
+  stepWords,
+} from './shape';
 
 const node = (more: Record<string, unknown> = {}) =>
   readNode({
-    schema: 'pinwise.fleet-node/1', id: 'f.n1', fleet: 'f', node: 'n1', host: { cpu_model: 'EPYC', kernel: '6.1' }, settings: { bios: '2.1', smt: 'off' },
-    steps: [{ name: 'a', state: 'done' }, { name: 'b', state: 'failed' }, { name: 'c', state: 'missing' }],
-    figures: [{ step: 'a', name: 'latency', unit: 'ns', value: 180, low: 170, high: 190 }, { step: 'a', name: 'other', unit: '', value: 2, low: null, high: null }, { step: 'a', name: 'no figure', unit: '', value: null }],
+    schema: 'pinwise.fleet-node/1',
+    id: 'f.n1',
+    fleet: 'f',
+    node: 'n1',
+    host: { cpu_model: 'EPYC', kernel: '6.1' },
+    settings: { bios: '2.1', smt: 'off' },
+    steps: [
+      { name: 'a', state: 'done' },
+      { name: 'b', state: 'failed' },
+      { name: 'c', state: 'missing' },
+    ],
+    figures: [
+      {
+        step: 'a',
+        name: 'latency',
+        unit: 'ns',
+        value: 180,
+        low: 170,
+        high: 190,
+      },
+      { step: 'a', name: 'other', unit: '', value: 2, low: null, high: null },
+      { step: 'a', name: 'no figure', unit: '', value: null },
+    ],
     ...more,
   });
 
-const group = (name: string, identity: Record<string, string>): Record<string, unknown> => ({ name, nodes: 4, identity, figures: [{ step: 'a', name: 'latency', unit: 'ns', nodes: 4, median: 90 }] });
+const group = (
+  name: string,
+  identity: Record<string, string>,
+): Record<string, unknown> => ({
+  name,
+  nodes: 4,
+  identity,
+  figures: [{ step: 'a', name: 'latency', unit: 'ns', nodes: 4, median: 90 }],
+});
 
 const report = (outliers: unknown[] = []) =>
-  readReport({ schema: 'pinwise.fleet-report/1', id: 'f.report', fleet: 'f', groups: [group('old', { cpu: 'Xeon', bios: '1.0' }), group('new', { cpu: 'EPYC', bios: '2.0', kernel: '6.1' })], outliers });
+  readReport({
+    schema: 'pinwise.fleet-report/1',
+    id: 'f.report',
+    fleet: 'f',
+    groups: [
+      group('old', { cpu: 'Xeon', bios: '1.0' }),
+      group('new', { cpu: 'EPYC', bios: '2.0', kernel: '6.1' }),
+    ],
+    outliers,
+  });
 
 describe('a node', () => {
   test('is of the group that it is like in most, or that the report says', () => {
     expect(groupOfNode(node(), report())!.name).toBe('new');
-    expect(groupOfNode(node(), report([{ node: 'n1', group: 0, figure: 'x' }]))!.name).toBe('old');
-    expect(groupOfNode(node({ host: null, settings: {} }), report())).toBeNull();
+    expect(
+      groupOfNode(node(), report([{ node: 'n1', group: 0, figure: 'x' }]))!
+        .name,
+    ).toBe('old');
+    expect(
+      groupOfNode(node({ host: null, settings: {} }), report()),
+    ).toBeNull();
   });
 
   test('has its figures beside the median of its group', () => {
-    const departures = departuresOf(node(), report([{ node: 'n1', group: 1, figure: 'a · latency' }, { node: 'n2', group: 1, figure: 'a · other' }]));
+    const departures = departuresOf(
+      node(),
+      report([
+        { node: 'n1', group: 1, figure: 'a · latency' },
+        { node: 'n2', group: 1, figure: 'a · other' },
+      ]),
+    );
     expect(departures).toHaveLength(1);
-    const rows = figureRows(node(), report().groups[1]!, departures).map((row) => row.map((cell) => cell.text));
-    expect(rows[0]).toEqual(['a · latency', '180 ns', '170 ns to 190 ns', '90.0 ns', '×2.00', 'departs']);
+    const rows = figureRows(node(), report().groups[1]!, departures).map(
+      (row) => row.map((cell) => cell.text),
+    );
+    expect(rows[0]).toEqual([
+      'a · latency',
+      '180 ns',
+      '170 ns to 190 ns',
+      '90.0 ns',
+      '×2.00',
+      'departs',
+    ]);
     expect(rows[1]).toEqual(['a · other', '2.00', '–', '–', '–', '']);
     expect(rows).toHaveLength(2);
   });

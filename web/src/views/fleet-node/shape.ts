@@ -8,48 +8,89 @@ import { timesMark } from '../fleet/shape';
 import type { FleetNode } from './record';
 
 /** What reports call fields of the host that they group by. */
-const HOST_TRAITS = [['architecture', 'arch'], ['vendor', 'vendor'], ['cpu', 'cpu_model'], ['microcode', 'microcode'], ['kernel', 'kernel'], ['hypervisor', 'hypervisor'], ['topology', 'shape_hash']] as const;
+const HOST_TRAITS = [
+  ['architecture', 'arch'],
+  ['vendor', 'vendor'],
+  ['cpu', 'cpu_model'],
+  ['microcode', 'microcode'],
+  ['kernel', 'kernel'],
+  ['hypervisor', 'hypervisor'],
+  ['topology', 'shape_hash'],
+] as const;
 
 /** What a node is and is set to, by the names of reports. */
 function traits(node: FleetNode): Map<string, string> {
-  const own = HOST_TRAITS.flatMap(([name, field]): [string, string][] => (typeof node.host?.[field] === 'string' ? [[name, node.host[field]]] : []));
+  const own = HOST_TRAITS.flatMap(([name, field]): [string, string][] =>
+    typeof node.host?.[field] === 'string' ? [[name, node.host[field]]] : [],
+  );
   return new Map([...own, ...node.settings]);
 }
 
 /** The node's group: the report names it with what departs, else the one that it is like in most. */
 export function groupOfNode(node: FleetNode, report: Report): Group | null {
-  const named = report.outliers.find((outlier) => outlier.node === node.node)?.group;
-  if (named !== undefined && named !== null) return report.groups[named] ?? null;
+  const named = report.outliers.find(
+    (outlier) => outlier.node === node.node,
+  )?.group;
+  if (named !== undefined && named !== null)
+    return report.groups[named] ?? null;
   const known = traits(node);
-  const shares = report.groups.map(({ identity }) => identity.filter(([name, value]) => known.get(name) === value).length / Math.max(1, identity.length));
+  const shares = report.groups.map(
+    ({ identity }) =>
+      identity.filter(([name, value]) => known.get(name) === value).length /
+      Math.max(1, identity.length),
+  );
   const best = Math.max(0, ...shares);
   // Two groups that fit alike tell nothing.
-  return best > 0 && shares.filter((share) => share === best).length === 1 ? report.groups[shares.indexOf(best)]! : null;
+  return best > 0 && shares.filter((share) => share === best).length === 1
+    ? report.groups[shares.indexOf(best)]!
+    : null;
 }
 
 /** "3 of 4 steps done; failed: wiring; missing: kernels." */
 export function stepWords(node: FleetNode): string {
-  const of = (state: string): string[] => node.steps.filter((step) => step.state === state).map((step) => step.name);
+  const of = (state: string): string[] =>
+    node.steps.filter((step) => step.state === state).map((step) => step.name);
   const failed = of('failed');
   const missing = of('missing');
-  return [`${of('done').length} of ${node.steps.length} steps done`, failed.length > 0 ? `failed: ${failed.join(', ')}` : '', missing.length > 0 ? `missing: ${missing.join(', ')}` : ''].filter(Boolean).join('; ').concat('.');
+  return [
+    `${of('done').length} of ${node.steps.length} steps done`,
+    failed.length > 0 ? `failed: ${failed.join(', ')}` : '',
+    missing.length > 0 ? `missing: ${missing.join(', ')}` : '',
+  ]
+    .filter(Boolean)
+    .join('; ')
+    .concat('.');
 }
 
 /** What the report says of this node. */
-export const departuresOf = (node: FleetNode, report: Report): Outlier[] => report.outliers.filter((outlier) => outlier.node === node.node);
+export const departuresOf = (node: FleetNode, report: Report): Outlier[] =>
+  report.outliers.filter((outlier) => outlier.node === node.node);
 
 /** "90 to 93 ns" */
-function intervalWords(low: number | null, high: number | null, unit: string): string {
-  return low === null || high === null ? '–' : `${quantity(low, unit)} to ${quantity(high, unit)}`;
+function intervalWords(
+  low: number | null,
+  high: number | null,
+  unit: string,
+): string {
+  return low === null || high === null
+    ? '–'
+    : `${quantity(low, unit)} to ${quantity(high, unit)}`;
 }
 
 /** Figures beside the group's median; what departs is marked. */
-export function figureRows(node: FleetNode, group: Group | null, departures: readonly Outlier[]): Cell[][] {
-  const typical = new Map(group?.figures.map((figure) => [figure.label, figure.median]));
+export function figureRows(
+  node: FleetNode,
+  group: Group | null,
+  departures: readonly Outlier[],
+): Cell[][] {
+  const typical = new Map(
+    group?.figures.map((figure) => [figure.label, figure.median]),
+  );
   const departing = new Set(departures.map((outlier) => outlier.figure));
   return node.figures.map((figure) => {
     const middle = typical.get(figure.label) ?? null;
-    const ratio = middle === null || middle === 0 ? null : figure.value / middle;
+    const ratio =
+      middle === null || middle === 0 ? null : figure.value / middle;
     return [
       { text: figure.label },
       { text: quantity(figure.value, figure.unit), sort: figure.value },

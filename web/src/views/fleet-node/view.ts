@@ -13,7 +13,13 @@ import { readReport } from '../fleet-report/record';
 import { missingReport, reportOf } from '../fleet-report/at-hand';
 import type { FleetNode } from './record';
 import { readNode } from './record';
-import { clockWords, departuresOf, figureRows, groupOfNode, stepWords } from './shape';
+import {
+  clockWords,
+  departuresOf,
+  figureRows,
+  groupOfNode,
+  stepWords,
+} from './shape';
 
 /** Draws a `pinwise.fleet-node/1`; what a report says of it comes when it is there. */
 export function fleetNodeView(record: AnyRecord, page: Page): View {
@@ -24,74 +30,179 @@ export function fleetNodeView(record: AnyRecord, page: Page): View {
   void reportOf(node.fleet, page.source).then((found) => {
     if (!isGone && found) draw(element, node, page, readReport(found));
   });
-  return { element, dispose: () => { isGone = true; } };
+  return {
+    element,
+    dispose: () => {
+      isGone = true;
+    },
+  };
 }
 
-function draw(element: HTMLElement, node: FleetNode, page: Page, report: Report | null): void {
+function draw(
+  element: HTMLElement,
+  node: FleetNode,
+  page: Page,
+  report: Report | null,
+): void {
   const group = report && groupOfNode(node, report);
   const departures = report ? departuresOf(node, report) : [];
-  fill(element,
-    h('p', { class: 'verdict' }, visible(`${node.node || 'A node'}: ${stepWords(node)}`)),
+  fill(
+    element,
+    h(
+      'p',
+      { class: 'verdict' },
+      visible(`${node.node || 'A node'}: ${stepWords(node)}`),
+    ),
     departureList(departures, report, group),
     links(node, page, report),
     section('What ran', stepTable(node, page)),
     node.figures.length > 0 ? figures(node, group, departures) : null,
     node.settings.length > 0 ? settings(node, group) : null,
-    machine(node));
+    machine(node),
+  );
 }
 
-function departureList(departures: readonly Outlier[], report: Report | null, group: Group | null): HTMLElement | null {
+function departureList(
+  departures: readonly Outlier[],
+  report: Report | null,
+  group: Group | null,
+): HTMLElement | null {
   if (report === null) return null;
-  if (departures.length === 0) return h('p', {}, group === null ? 'The report of its fleet names nothing that departs on this node.' : visible(`It departs in nothing from its group (${group.name}).`));
-  return h('ul', { class: 'findings' }, ...departures.map((outlier) => h('li', { class: 'warning' }, visible(outlier.sentence || outlier.figure))));
+  if (departures.length === 0)
+    return h(
+      'p',
+      {},
+      group === null
+        ? 'The report of its fleet names nothing that departs on this node.'
+        : visible(`It departs in nothing from its group (${group.name}).`),
+    );
+  return h(
+    'ul',
+    { class: 'findings' },
+    ...departures.map((outlier) =>
+      h(
+        'li',
+        { class: 'warning' },
+        visible(outlier.sentence || outlier.figure),
+      ),
+    ),
+  );
 }
 
-function links(node: FleetNode, page: Page, report: Report | null): HTMLElement | null {
-  if (report) return h('p', {}, h('a', { href: `#/record/${encodeURIComponent(report.id)}` }, 'The report of its fleet'));
-  return page.source.kind === 'site' && node.fleet ? missingReport(node.fleet) : null;
+function links(
+  node: FleetNode,
+  page: Page,
+  report: Report | null,
+): HTMLElement | null {
+  if (report)
+    return h(
+      'p',
+      {},
+      h(
+        'a',
+        { href: `#/record/${encodeURIComponent(report.id)}` },
+        'The report of its fleet',
+      ),
+    );
+  return page.source.kind === 'site' && node.fleet
+    ? missingReport(node.fleet)
+    : null;
 }
 
 function stepTable(node: FleetNode, page: Page): HTMLElement {
-  if (node.steps.length === 0) return h('p', { class: 'muted' }, 'Nothing was asked of it.');
+  if (node.steps.length === 0)
+    return h('p', { class: 'muted' }, 'Nothing was asked of it.');
   return tableElement({
     caption: 'Steps',
-    columns: [{ name: 'Step' }, { name: 'State' }, { name: 'Attempt', isNumber: true }, { name: 'Took', isNumber: true }, { name: 'Record' }, { name: 'Why' }],
+    columns: [
+      { name: 'Step' },
+      { name: 'State' },
+      { name: 'Attempt', isNumber: true },
+      { name: 'Took', isNumber: true },
+      { name: 'Record' },
+      { name: 'Why' },
+    ],
     rows: node.steps.map((step) => [
-      step.name, step.state, step.attempt, seconds(step.elapsedS),
-      step.record && page.source.has(step.record) ? h('a', { href: `#/record/${encodeURIComponent(step.record)}` }, visible(step.record)) : step.record || null,
+      step.name,
+      step.state,
+      step.attempt,
+      seconds(step.elapsedS),
+      step.record && page.source.has(step.record)
+        ? h(
+            'a',
+            { href: `#/record/${encodeURIComponent(step.record)}` },
+            visible(step.record),
+          )
+        : step.record || null,
       step.why,
     ]),
   });
 }
 
-function figures(node: FleetNode, group: Group | null, departures: readonly Outlier[]): HTMLElement {
-  return section('Figures', sortableTable({
-    caption: visible(group === null ? 'Figures of the node' : `Figures of the node, beside the medians of ${group.name}`),
-    columns: [{ name: 'Figure' }, { name: 'Value', isNumber: true }, { name: 'Interval', isNumber: true }, { name: 'Typical', isNumber: true }, { name: 'Ratio', isNumber: true }, { name: 'Beside its group' }],
-    rows: figureRows(node, group, departures),
-  }).element);
+function figures(
+  node: FleetNode,
+  group: Group | null,
+  departures: readonly Outlier[],
+): HTMLElement {
+  return section(
+    'Figures',
+    sortableTable({
+      caption: visible(
+        group === null
+          ? 'Figures of the node'
+          : `Figures of the node, beside the medians of ${group.name}`,
+      ),
+      columns: [
+        { name: 'Figure' },
+        { name: 'Value', isNumber: true },
+        { name: 'Interval', isNumber: true },
+        { name: 'Typical', isNumber: true },
+        { name: 'Ratio', isNumber: true },
+        { name: 'Beside its group' },
+      ],
+      rows: figureRows(node, group, departures),
+    }).element,
+  );
 }
 
 function settings(node: FleetNode, group: Group | null): HTMLElement {
   const typical = new Map(group?.identity);
-  return section('Settings', tableElement({
-    caption: group ? `Settings, and what most of ${group.name} have` : 'Settings',
-    columns: [{ name: 'Setting' }, { name: 'Here' }, ...(group ? [{ name: 'Most of its group' }] : [])],
-    rows: node.settings.map(([name, value]) => {
-      const most = typical.get(name);
-      const here = most !== undefined && most !== value ? h('strong', {}, visible(value)) : value;
-      return [name, here, ...(group ? [most ?? null] : [])];
+  return section(
+    'Settings',
+    tableElement({
+      caption: group
+        ? `Settings, and what most of ${group.name} have`
+        : 'Settings',
+      columns: [
+        { name: 'Setting' },
+        { name: 'Here' },
+        ...(group ? [{ name: 'Most of its group' }] : []),
+      ],
+      rows: node.settings.map(([name, value]) => {
+        const most = typical.get(name);
+        const here =
+          most !== undefined && most !== value
+            ? h('strong', {}, visible(value))
+            : value;
+        return [name, here, ...(group ? [most ?? null] : [])];
+      }),
     }),
-  }));
+  );
 }
 
 const machine = (node: FleetNode): HTMLElement =>
-  section('Machine', facts([
-    ...hostFacts(node.host),
-    ['Fleet', node.fleet],
-    ['Began', node.started && `${minute(node.started)} UTC, by its own clock`],
-    ['Ended', node.ended ? `${minute(node.ended)} UTC` : 'steps are missing'],
-    ['Attempts', node.attempts],
-    ['Its clock', clockWords(node.clockAheadS)],
-    ['Tags', node.tags.join(', ')],
-  ]));
+  section(
+    'Machine',
+    facts([
+      ...hostFacts(node.host),
+      ['Fleet', node.fleet],
+      [
+        'Began',
+        node.started && `${minute(node.started)} UTC, by its own clock`,
+      ],
+      ['Ended', node.ended ? `${minute(node.ended)} UTC` : 'steps are missing'],
+      ['Attempts', node.attempts],
+      ['Its clock', clockWords(node.clockAheadS)],
+      ['Tags', node.tags.join(', ')],
+    ]),
+  );

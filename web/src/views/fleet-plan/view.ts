@@ -28,42 +28,115 @@ export function fleetPlanView(record: AnyRecord, page: Page): View {
   void reportOf(plan.id, page.source).then((found) => {
     if (isGone) return;
     if (!found) {
-      fill(report, page.source.kind === 'site' && plan.id ? missingReport(plan.id) : null);
+      fill(
+        report,
+        page.source.kind === 'site' && plan.id ? missingReport(plan.id) : null,
+      );
       return;
     }
     const read = readReport(found);
-    fill(report, h('p', {}, h('strong', {}, visible(read.sentence)), ' ', h('a', { href: `#/record/${encodeURIComponent(read.id)}` }, 'The report')));
-    fill(planted, plantedPart(plan, new Set(read.outliers.map((outlier) => outlier.node)), page));
+    fill(
+      report,
+      h(
+        'p',
+        {},
+        h('strong', {}, visible(read.sentence)),
+        ' ',
+        h(
+          'a',
+          { href: `#/record/${encodeURIComponent(read.id)}` },
+          'The report',
+        ),
+      ),
+    );
+    fill(
+      planted,
+      plantedPart(
+        plan,
+        new Set(read.outliers.map((outlier) => outlier.node)),
+        page,
+      ),
+    );
   });
-  const element = h('article', {},
-    h('p', { class: 'verdict' }, visible(`${count(plan.asked, 'node')} asked${plan.launcher ? `, by ${plan.launcher}` : ''}.`)),
+  const element = h(
+    'article',
+    {},
+    h(
+      'p',
+      { class: 'verdict' },
+      visible(
+        `${count(plan.asked, 'node')} asked${plan.launcher ? `, by ${plan.launcher}` : ''}.`,
+      ),
+    ),
     report,
-    page.source.kind === 'site' && plan.id ? h('p', {}, h('a', { href: addressOf({ tag: tagOf(plan.id) }) }, 'All records of this fleet')) : null,
+    page.source.kind === 'site' && plan.id
+      ? h(
+          'p',
+          {},
+          h(
+            'a',
+            { href: addressOf({ tag: tagOf(plan.id) }) },
+            'All records of this fleet',
+          ),
+        )
+      : null,
     section('What every node runs', steps(plan)),
     planted,
-    plan.nodes.length > 0 ? section('Nodes asked by name', h('p', {}, visible(named(plan.nodes))), nodeLists(() => plan.nodes, 'the nodes asked').element) : null,
-    plan.leftOut.length > 0 ? section('Nodes that were not asked', h('ul', {}, ...plan.leftOut.map((why) => h('li', {}, visible(why))))) : null,
+    plan.nodes.length > 0
+      ? section(
+          'Nodes asked by name',
+          h('p', {}, visible(named(plan.nodes))),
+          nodeLists(() => plan.nodes, 'the nodes asked').element,
+        )
+      : null,
+    plan.leftOut.length > 0
+      ? section(
+          'Nodes that were not asked',
+          h('ul', {}, ...plan.leftOut.map((why) => h('li', {}, visible(why)))),
+        )
+      : null,
     plan.jobs.length > 0 ? section('Jobs', jobs(plan)) : null,
-    section('How it was submitted', facts([
-      ['Submitted', plan.started && `${minute(plan.started)} UTC`],
-      ['From', plan.host],
-      ['Launcher', plan.launcher],
-      ['Folder', plan.folder],
-      ['pinwise', plan.pinwise],
-      ['Tags', plan.tags.join(', ')],
-    ])));
-  return { element, dispose: () => { isGone = true; } };
+    section(
+      'How it was submitted',
+      facts([
+        ['Submitted', plan.started && `${minute(plan.started)} UTC`],
+        ['From', plan.host],
+        ['Launcher', plan.launcher],
+        ['Folder', plan.folder],
+        ['pinwise', plan.pinwise],
+        ['Tags', plan.tags.join(', ')],
+      ]),
+    ),
+  );
+  return {
+    element,
+    dispose: () => {
+      isGone = true;
+    },
+  };
 }
 
 const named = (names: readonly string[]): string =>
-  names.slice(0, MOST_NAMED).join(', ') + (names.length > MOST_NAMED ? ` and ${(names.length - MOST_NAMED).toLocaleString('en-US')} more` : '');
+  names.slice(0, MOST_NAMED).join(', ') +
+  (names.length > MOST_NAMED
+    ? ` and ${(names.length - MOST_NAMED).toLocaleString('en-US')} more`
+    : '');
 
 function steps(plan: Plan): HTMLElement {
-  if (plan.steps.length === 0) return h('p', { class: 'muted' }, 'No steps are told.');
+  if (plan.steps.length === 0)
+    return h('p', { class: 'muted' }, 'No steps are told.');
   return tableElement({
     caption: 'Steps, in this order',
-    columns: [{ name: 'Step' }, { name: 'Command' }, { name: 'Longest time', isNumber: true }],
-    rows: plan.steps.map((step) => [step.name, h('code', {}, visible(`pinwise ${shellWords(step.words)}`)), step.timeoutS === null ? null : seconds(step.timeoutS)]),
+    columns: [
+      { name: 'Step' },
+      { name: 'Command' },
+      { name: 'Longest time', isNumber: true },
+    ],
+    rows: plan.steps.map((step) => [
+      step.name,
+      h('code', {}, visible(`pinwise ${shellWords(step.words)}`)),
+      step.timeoutS === null ? null : seconds(step.timeoutS),
+    ]),
   });
 }
 
@@ -71,19 +144,53 @@ const jobs = (plan: Plan): HTMLElement =>
   sortableTable({
     caption: 'Jobs, as the scheduler calls them',
     columns: [{ name: 'Job' }, { name: 'Node' }, { name: 'Submitted, UTC' }],
-    rows: plan.jobs.map((job) => [{ text: job.id }, { text: job.node || 'whichever is free' }, { text: minute(job.submitted) }]),
+    rows: plan.jobs.map((job) => [
+      { text: job.id },
+      { text: job.node || 'whichever is free' },
+      { text: minute(job.submitted) },
+    ]),
   }).element;
 
 /** Faults of a simulated fleet, and whether the nodes that have them are named. */
-function plantedPart(plan: Plan, departing: ReadonlySet<string> | null, page: Page): HTMLElement | null {
+function plantedPart(
+  plan: Plan,
+  departing: ReadonlySet<string> | null,
+  page: Page,
+): HTMLElement | null {
   if (plan.planted.length === 0) return null;
   const nodes = new Set(plan.planted.map((fault) => fault.node));
-  const found = departing === null ? 0 : [...nodes].filter((node) => departing.has(node)).length;
+  const found =
+    departing === null
+      ? 0
+      : [...nodes].filter((node) => departing.has(node)).length;
   const rows = plan.planted.map(({ node, fault }) => {
     const id = `${plan.id}.${node}`;
-    return [{ text: node, href: page.source.has(id) ? `#/record/${encodeURIComponent(id)}` : undefined }, { text: fault }, ...(departing ? [{ text: departing.has(node) ? 'yes' : 'no' }] : [])];
+    return [
+      {
+        text: node,
+        href: page.source.has(id)
+          ? `#/record/${encodeURIComponent(id)}`
+          : undefined,
+      },
+      { text: fault },
+      ...(departing ? [{ text: departing.has(node) ? 'yes' : 'no' }] : []),
+    ];
   });
-  return section('What was planted',
-    h('p', {}, `This fleet is simulated: ${count(plan.planted.length, 'fault was', 'faults were')} planted on ${count(nodes.size, 'node')}.${departing ? ` The report names ${found.toLocaleString('en-US')} of these nodes, and ${count(departing.size - found, 'other')}.` : ''}`),
-    sortableTable({ caption: 'Planted faults', columns: [{ name: 'Node' }, { name: 'Fault' }, ...(departing ? [{ name: 'Named by the report' }] : [])], rows }).element);
+  return section(
+    'What was planted',
+    h(
+      'p',
+      {},
+      `This fleet is simulated: ${count(plan.planted.length, 'fault was', 'faults were')} planted on ${count(nodes.size, 'node')}.${departing ? ` The report names ${found.toLocaleString('en-US')} of these nodes, and ${count(departing.size - found, 'other')}.` : ''}`,
+    ),
+    sortableTable({
+      caption: 'Planted faults',
+      columns: [
+        { name: 'Node' },
+        { name: 'Fault' },
+        ...(departing ? [{ name: 'Named by the report' }] : []),
+      ],
+      rows,
+    }).element,
+  );
 }

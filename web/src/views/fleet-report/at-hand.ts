@@ -8,13 +8,23 @@ export const REPORT_SCHEMA = 'pinwise.fleet-report/1';
 export const tagOf = (fleet: string): string => `fleet:${fleet}`;
 
 /** The line of a fleet's newest report. */
-export async function reportLine(fleet: string, source: Source): Promise<Entry | null> {
-  const found = await source.list({ schema: REPORT_SCHEMA, tag: tagOf(fleet), limit: 1 });
+export async function reportLine(
+  fleet: string,
+  source: Source,
+): Promise<Entry | null> {
+  const found = await source.list({
+    schema: REPORT_SCHEMA,
+    tag: tagOf(fleet),
+    limit: 1,
+  });
   return found.records[0] ?? null;
 }
 
 /** A fleet's newest report; null where there is none, or it cannot be read. */
-export async function reportOf(fleet: string, source: Source): Promise<AnyRecord | null> {
+export async function reportOf(
+  fleet: string,
+  source: Source,
+): Promise<AnyRecord | null> {
   if (!fleet) return null;
   try {
     const line = await reportLine(fleet, source);
@@ -26,4 +36,12 @@ export async function reportOf(fleet: string, source: Source): Promise<AnyRecord
 
 /** How to get a report that is missing. */
 export const missingReport = (fleet: string): HTMLElement =>
-  h('div', {}, h('p', {}, 'Its nodes have not been compared yet:'), commandLine(`pinwise fleet report ${shellWords([fleet])}`, 'the command that compares the nodes'));
+  h(
+    'div',
+    {},
+    h('p', {}, 'Its nodes have not been compared yet:'),
+    commandLine(
+      `pinwise fleet report ${shellWords([fleet])}`,
+      'the command that compares the nodes',
+    ),
+  );

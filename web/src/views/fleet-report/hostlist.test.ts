@@ -11,10 +11,16 @@ function expanded(list: string): string[] {
     const bracket = piece.indexOf('[');
     if (bracket < 0) return [piece];
     const prefix = piece.slice(0, bracket);
-    return piece.slice(bracket + 1, -1).split(',').flatMap((run) => {
-      const [from, to = from] = run.split('-') as [string, string?];
-      return Array.from({ length: Number(to) - Number(from) + 1 }, (_, at) => prefix + `${Number(from) + at}`.padStart(from.length, '0'));
-    });
+    return piece
+      .slice(bracket + 1, -1)
+      .split(',')
+      .flatMap((run) => {
+        const [from, to = from] = run.split('-') as [string, string?];
+        return Array.from(
+          { length: Number(to) - Number(from) + 1 },
+          (_, at) => prefix + `${Number(from) + at}`.padStart(from.length, '0'),
+        );
+      });
   });
 }
 
@@ -41,13 +47,31 @@ describe('a list of nodes', () => {
       return seed % most;
     };
     for (let time = 0; time < 200; time += 1) {
-      const names = Array.from({ length: below(40) }, () => ['n', 'node-', 'r1.'][below(3)]! + `${below(120)}`.padStart(below(4), '0'));
-      expect(expanded(slurmList(names)).sort()).toEqual([...new Set(names)].sort());
+      const names = Array.from(
+        { length: below(40) },
+        () =>
+          ['n', 'node-', 'r1.'][below(3)]! +
+          `${below(120)}`.padStart(below(4), '0'),
+      );
+      expect(expanded(slurmList(names)).sort()).toEqual(
+        [...new Set(names)].sort(),
+      );
     }
   });
 
   test('what a shell would take for more than a name is left out', () => {
-    const names = ['n1', '$(reboot)', 'n2;id', '-rf', 'a b', '', 'n3,n4', 'n[1-9]', '</script>', 'n\u202e5'];
+    const names = [
+      'n1',
+      '$(reboot)',
+      'n2;id',
+      '-rf',
+      'a b',
+      '',
+      'n3,n4',
+      'n[1-9]',
+      '</script>',
+      'n\u202e5',
+    ];
     expect(plainNames(names)).toEqual(['n1']);
     expect(commaList(names)).toBe('n1');
     expect(slurmList(names)).toBe('n1');

@@ -4,10 +4,12 @@
 const PLAIN = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
 /** Names that are letters, digits, ".", "_" and "-", each once. */
-export const plainNames = (names: readonly string[]): string[] => [...new Set(names)].filter((name) => PLAIN.test(name));
+export const plainNames = (names: readonly string[]): string[] =>
+  [...new Set(names)].filter((name) => PLAIN.test(name));
 
 /** "a,n1,n2" */
-export const commaList = (names: readonly string[]): string => plainNames(names).join(',');
+export const commaList = (names: readonly string[]): string =>
+  plainNames(names).join(',');
 
 interface Numbered {
   prefix: string;
@@ -18,7 +20,9 @@ interface Numbered {
 /** A name that ends in digits that a number can hold, taken apart. */
 function takenApart(name: string): Numbered {
   const match = /^(.*?)(\d{1,15})$/.exec(name);
-  return match ? { prefix: match[1]!, digits: match[2]!, number: Number(match[2]) } : { prefix: name, digits: '', number: 0 };
+  return match
+    ? { prefix: match[1]!, digits: match[2]!, number: Number(match[2]) }
+    : { prefix: name, digits: '', number: 0 };
 }
 
 /** "a,n[01-03,7]", as Slurm writes and reads it. */
@@ -28,24 +32,40 @@ export function slurmList(names: readonly string[]): string {
   for (const name of plainNames(names)) {
     const parts = takenApart(name);
     if (parts.digits === '') alone.push(name);
-    else byPrefix.set(parts.prefix, [...(byPrefix.get(parts.prefix) ?? []), parts]);
+    else
+      byPrefix.set(parts.prefix, [
+        ...(byPrefix.get(parts.prefix) ?? []),
+        parts,
+      ]);
   }
   const bracketed = [...byPrefix].map(([prefix, members]) => {
     const runs = runsOf(members);
-    return runs.length === 1 && !runs[0]!.includes('-') ? `${prefix}${runs[0]}` : `${prefix}[${runs.join(',')}]`;
+    return runs.length === 1 && !runs[0]!.includes('-')
+      ? `${prefix}${runs[0]}`
+      : `${prefix}[${runs.join(',')}]`;
   });
-  return [...alone, ...bracketed].sort((a, b) => a.localeCompare(b, 'en', { numeric: true })).join(',');
+  return [...alone, ...bracketed]
+    .sort((a, b) => a.localeCompare(b, 'en', { numeric: true }))
+    .join(',');
 }
 
 /** "01-03", "7": numbers that follow each other, written as wide as the first. */
 function runsOf(members: readonly Numbered[]): string[] {
-  const sorted = [...members].sort((a, b) => a.number - b.number || a.digits.length - b.digits.length);
+  const sorted = [...members].sort(
+    (a, b) => a.number - b.number || a.digits.length - b.digits.length,
+  );
   const runs: { first: Numbered; last: Numbered }[] = [];
   for (const member of sorted) {
     const run = runs.at(-1);
-    const follows = run !== undefined && member.number === run.last.number + 1 && `${member.number}`.padStart(run.first.digits.length, '0') === member.digits;
+    const follows =
+      run !== undefined &&
+      member.number === run.last.number + 1 &&
+      `${member.number}`.padStart(run.first.digits.length, '0') ===
+        member.digits;
     if (follows) run.last = member;
     else runs.push({ first: member, last: member });
   }
-  return runs.map(({ first, last }) => (first === last ? first.digits : `${first.digits}-${last.digits}`));
+  return runs.map(({ first, last }) =>
+    first === last ? first.digits : `${first.digits}-${last.digits}`,
+  );
 }

@@ -6,18 +6,37 @@ import { copyButton } from '../../words';
 import { commaList, plainNames, slurmList } from './hostlist';
 
 /** Buttons that copy the names that `names` has by then. */
-export function nodeLists(names: () => readonly string[], what: string): { element: HTMLElement; show(): void } {
+export function nodeLists(
+  names: () => readonly string[],
+  what: string,
+): { element: HTMLElement; show(): void } {
   const told = h('span', { class: 'muted' });
   const show = (): void => {
     const all = new Set(names());
     const left = all.size - plainNames([...all]).length;
-    told.textContent = count(all.size, 'node') + (left > 0 ? `; ${count(left, 'name')} that no host can have ${left === 1 ? 'is' : 'are'} not copied` : '');
+    told.textContent =
+      count(all.size, 'node') +
+      (left > 0
+        ? `; ${count(left, 'name')} that no host can have ${left === 1 ? 'is' : 'are'} not copied`
+        : '');
   };
   show();
   return {
-    element: h('div', { class: 'lists' }, told,
-      copyButton(() => commaList(names()), `names of ${what}, by commas`, 'Copy a,b,c'),
-      copyButton(() => slurmList(names()), `names of ${what}, as Slurm writes them`, 'Copy n[1-3]')),
+    element: h(
+      'div',
+      { class: 'lists' },
+      told,
+      copyButton(
+        () => commaList(names()),
+        `names of ${what}, by commas`,
+        'Copy a,b,c',
+      ),
+      copyButton(
+        () => slurmList(names()),
+        `names of ${what}, as Slurm writes them`,
+        'Copy n[1-3]',
+      ),
+    ),
     show,
   };
 }

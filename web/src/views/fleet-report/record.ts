@@ -80,17 +80,27 @@ export interface Report {
   sentence: string;
 }
 
-const optional = (value: unknown): string | null => (typeof value === 'string' ? value : null);
+const optional = (value: unknown): string | null =>
+  typeof value === 'string' ? value : null;
 
 /** Names and words, in the names' order. */
 export const pairs = (value: unknown): [string, string][] =>
-  Object.entries(fields(value)).filter((pair): pair is [string, string] => typeof pair[1] === 'string').sort(([a], [b]) => a.localeCompare(b));
+  Object.entries(fields(value))
+    .filter((pair): pair is [string, string] => typeof pair[1] === 'string')
+    .sort(([a], [b]) => a.localeCompare(b));
 
-export const labelOf = (step: string, name: string): string => [step, name].filter(Boolean).join(' · ');
+export const labelOf = (step: string, name: string): string =>
+  [step, name].filter(Boolean).join(' · ');
 
 export function readFinding(told: Fields): Finding | null {
   const severity = told['severity'];
-  return { check: text(told['check']), severity: severity === 'warning' || severity === 'problem' ? severity : 'note', sentence: text(told['sentence']), advice: text(told['advice']) };
+  return {
+    check: text(told['check']),
+    severity:
+      severity === 'warning' || severity === 'problem' ? severity : 'note',
+    sentence: text(told['sentence']),
+    advice: text(told['advice']),
+  };
 }
 
 const readFigure = (told: Fields): GroupFigure => ({
@@ -149,7 +159,12 @@ export function readReport(record: AnyRecord): Report {
     complete: number(record['complete']),
     falseDiscoveryRate: number(record['false_discovery_rate']),
     judged: number(record['judged']),
-    groups: each(record['groups'], (told) => ({ name: text(told['name']), nodes: number(told['nodes']), identity: pairs(told['identity']), figures: each(told['figures'], readFigure) })),
+    groups: each(record['groups'], (told) => ({
+      name: text(told['name']),
+      nodes: number(told['nodes']),
+      identity: pairs(told['identity']),
+      figures: each(told['figures'], readFigure),
+    })),
     outliers: each(record['outliers'], readOutlier),
     common: each(record['common'], readCommon),
     findings: each(record['findings'], readFinding),

@@ -4,58 +4,173 @@ import { describe, expect, test } from 'vitest';
 
 import { readReport } from './record';
 import type { Outlier } from './record';
-import { chance, departing, figuresOf, groupName, groupRange, missingWords, nodeRow, openGroups, outlierRow, passing, place, rangeOf, stripOf, stripsOf, stripWords, ticks } from './shape';
+import {
+  chance,
+  departing,
+  figuresOf,
+  groupName,
+  groupRange,
+  missingWords,
+  nodeRow,
+  openGroups,
+  outlierRow,
+  passing,
+  place,
+  rangeOf,
+  stripOf,
+  stripsOf,
+  stripWords,
+  ticks,
+} from './shape';
 
-const outlier = (node: string, figure: string, more: Record<string, unknown> = {}): Record<string, unknown> => ({
-  node, group: 0, kind: 'figure', figure, unit: 'ns', value: 180, typical: 90, ratio: 2, z: 23, adjusted_p: 1e-7, setting: null, typical_setting: null, record: `f.${node}`, sentence: `${node}: ${figure}`, ...more,
+const outlier = (
+  node: string,
+  figure: string,
+  more: Record<string, unknown> = {},
+): Record<string, unknown> => ({
+  node,
+  group: 0,
+  kind: 'figure',
+  figure,
+  unit: 'ns',
+  value: 180,
+  typical: 90,
+  ratio: 2,
+  z: 23,
+  adjusted_p: 1e-7,
+  setting: null,
+  typical_setting: null,
+  record: `f.${node}`,
+  sentence: `${node}: ${figure}`,
+  ...more,
 });
 
 const report = (more: Record<string, unknown> = {}) =>
   readReport({
-    schema: 'pinwise.fleet-report/1', id: 'f.report', fleet: 'f', asked: 10, nodes: 8, complete: 7,
-    groups: [{ name: 'EPYC', nodes: 8, identity: { bios: '2', cpu: 'EPYC' }, figures: [{ step: 'wiring', name: 'latency', unit: 'ns', nodes: 8, median: 90, spread: 0.03, p5: 85.5, p95: 94.5, least: 80, greatest: 180 }] }],
-    outliers: [outlier('n1', 'wiring · latency'), outlier('n1', 'smt', { value: null, typical: null, ratio: null, adjusted_p: null, setting: 'off', typical_setting: 'on' }), outlier('n2', 'wiring · latency', { group: 1 })],
+    schema: 'pinwise.fleet-report/1',
+    id: 'f.report',
+    fleet: 'f',
+    asked: 10,
+    nodes: 8,
+    complete: 7,
+    groups: [
+      {
+        name: 'EPYC',
+        nodes: 8,
+        identity: { bios: '2', cpu: 'EPYC' },
+        figures: [
+          {
+            step: 'wiring',
+            name: 'latency',
+            unit: 'ns',
+            nodes: 8,
+            median: 90,
+            spread: 0.03,
+            p5: 85.5,
+            p95: 94.5,
+            least: 80,
+            greatest: 180,
+          },
+        ],
+      },
+    ],
+    outliers: [
+      outlier('n1', 'wiring · latency'),
+      outlier('n1', 'smt', {
+        value: null,
+        typical: null,
+        ratio: null,
+        adjusted_p: null,
+        setting: 'off',
+        typical_setting: 'on',
+      }),
+      outlier('n2', 'wiring · latency', { group: 1 }),
+    ],
     ...more,
   });
 
-const link = (id: string): string | undefined => (id === 'f.n1' ? `#/${id}` : undefined);
+const link = (id: string): string | undefined =>
+  id === 'f.n1' ? `#/${id}` : undefined;
 
 describe('a report of a fleet', () => {
   test('says what is missing', () => {
-    expect(missingWords(report())).toBe('2 of the 10 nodes asked have no record; 1 of 8 nodes lacks steps.');
+    expect(missingWords(report())).toBe(
+      '2 of the 10 nodes asked have no record; 1 of 8 nodes lacks steps.',
+    );
     expect(missingWords(report({ asked: 8, complete: 8 }))).toBe('');
     expect(missingWords(report({ asked: null, nodes: null }))).toBe('');
   });
 
   test('has one row for each that departs, with words of settings', () => {
-    const rows = report().outliers.map((one) => outlierRow(one, report(), link).map((cell) => cell.text));
-    expect(rows[0]).toEqual(['n1', 'wiring · latency', '180 ns', '90.0 ns', '×2.00', '< 0.0001', 'n1: wiring · latency']);
+    const rows = report().outliers.map((one) =>
+      outlierRow(one, report(), link).map((cell) => cell.text),
+    );
+    expect(rows[0]).toEqual([
+      'n1',
+      'wiring · latency',
+      '180 ns',
+      '90.0 ns',
+      '×2.00',
+      '< 0.0001',
+      'n1: wiring · latency',
+    ]);
     expect(rows[1]!.slice(2, 6)).toEqual(['off', 'on', '–', '–']);
-    expect(outlierRow(report().outliers[0]!, report(), link)[0]!.href).toBe('#/f.n1');
-    expect(outlierRow(report().outliers[2]!, report(), link)[0]!.href).toBeUndefined();
+    expect(outlierRow(report().outliers[0]!, report(), link)[0]!.href).toBe(
+      '#/f.n1',
+    );
+    expect(
+      outlierRow(report().outliers[2]!, report(), link)[0]!.href,
+    ).toBeUndefined();
   });
 
   test('puts what departs on a node together, in the order of the record', () => {
     const nodes = departing(report().outliers);
-    expect(nodes.map((node) => [node.node, node.outliers.length])).toEqual([['n1', 2], ['n2', 1]]);
-    expect(nodeRow(nodes[0]!, report(), link).map((cell) => cell.text)).toEqual(['n1', '1', '2', 'wiring · latency, smt', 'n1: wiring · latency']);
+    expect(nodes.map((node) => [node.node, node.outliers.length])).toEqual([
+      ['n1', 2],
+      ['n2', 1],
+    ]);
+    expect(nodeRow(nodes[0]!, report(), link).map((cell) => cell.text)).toEqual(
+      ['n1', '1', '2', 'wiring · latency, smt', 'n1: wiring · latency'],
+    );
     expect(nodeRow(nodes[1]!, report(), link)[1]!.text).toBe('2');
-    expect([0, 1, null].map((at) => groupName(report().groups, at))).toEqual(['Group 1: EPYC', 'Group 2', '–']);
+    expect([0, 1, null].map((at) => groupName(report().groups, at))).toEqual([
+      'Group 1: EPYC',
+      'Group 2',
+      '–',
+    ]);
     expect([...openGroups(report(), 2)]).toEqual([0]);
   });
 
   test('is narrowed by group and figure', () => {
-    const nodes = (found: readonly Outlier[]): string[] => found.map((one) => one.node);
+    const nodes = (found: readonly Outlier[]): string[] =>
+      found.map((one) => one.node);
     const { outliers } = report();
-    expect(nodes(passing(outliers, { group: 1, figure: null }))).toEqual(['n2']);
-    expect(nodes(passing(outliers, { group: null, figure: 'smt' }))).toEqual(['n1']);
+    expect(nodes(passing(outliers, { group: 1, figure: null }))).toEqual([
+      'n2',
+    ]);
+    expect(nodes(passing(outliers, { group: null, figure: 'smt' }))).toEqual([
+      'n1',
+    ]);
     expect(passing(outliers, { group: null, figure: null })).toHaveLength(3);
-    expect(figuresOf(outliers)).toEqual([['wiring · latency', 2], ['smt', 1]]);
+    expect(figuresOf(outliers)).toEqual([
+      ['wiring · latency', 2],
+      ['smt', 1],
+    ]);
   });
 
   test('is read whatever stands in it', () => {
-    const read = readReport({ schema: 'pinwise.fleet-report/1', groups: [{ name: 3, figures: [null, {}], identity: [] }], outliers: [7, {}], common: {}, findings: [{ severity: 'loud' }] });
-    expect(read.groups[0]).toMatchObject({ name: '', nodes: null, identity: [] });
+    const read = readReport({
+      schema: 'pinwise.fleet-report/1',
+      groups: [{ name: 3, figures: [null, {}], identity: [] }],
+      outliers: [7, {}],
+      common: {},
+      findings: [{ severity: 'loud' }],
+    });
+    expect(read.groups[0]).toMatchObject({
+      name: '',
+      nodes: null,
+      identity: [],
+    });
     expect(read.groups[0]!.figures).toHaveLength(1);
     expect(read.outliers).toHaveLength(1);
     expect(read.findings[0]!.severity).toBe('note');
@@ -67,7 +182,9 @@ describe('a strip', () => {
 
   test('places equal ratios equally far from 1, and marks what lies beyond', () => {
     const range = rangeOf([0.5, 2]);
-    const [half, one, double] = [0.5, 1, 2].map((ratio) => place(ratio, range).at) as [number, number, number];
+    const [half, one, double] = [0.5, 1, 2].map(
+      (ratio) => place(ratio, range).at,
+    ) as [number, number, number];
     expect(one - half).toBeCloseTo(double - one);
     expect(place(0.5, range).beyond).toBe(0);
     expect(place(30, rangeOf([30])).beyond).toBe(1);
@@ -79,34 +196,64 @@ describe('a strip', () => {
     const [low, high] = rangeOf([null, 1, 0, -3, NaN]);
     expect(low).toBeLessThan(1 / 1.05);
     expect(high).toBeGreaterThan(1.05);
-    expect(groupRange(report().groups[0]!, report().outliers)[1]).toBeGreaterThan(2);
+    expect(
+      groupRange(report().groups[0]!, report().outliers)[1],
+    ).toBeGreaterThan(2);
   });
 
   test('has an axis of round ratios with room between', () => {
-    for (const range of [rangeOf([]), rangeOf([0.5, 2]), rangeOf([0.1, 9]), rangeOf([1.9])]) {
+    for (const range of [
+      rangeOf([]),
+      rangeOf([0.5, 2]),
+      rangeOf([0.1, 9]),
+      rangeOf([1.9]),
+    ]) {
       const all = ticks(range);
       expect(all).toContain(1);
       const places = all.map((tick) => place(tick, range).at);
-      for (let at = 1; at < places.length; at += 1) expect(places[at]! - places[at - 1]!).toBeGreaterThanOrEqual(13);
+      for (let at = 1; at < places.length; at += 1)
+        expect(places[at]! - places[at - 1]!).toBeGreaterThanOrEqual(13);
     }
   });
 
   test('is told in words, and not drawn where its median is no measure', () => {
-    expect(stripWords(figure, 3)).toBe('median 90.0 ns, ordinary nodes within about 3.0 % of it, 5th to 95th percentile 85.5 ns to 94.5 ns, least 80.0 ns, greatest 180 ns; 3 nodes depart');
+    expect(stripWords(figure, 3)).toBe(
+      'median 90.0 ns, ordinary nodes within about 3.0 % of it, 5th to 95th percentile 85.5 ns to 94.5 ns, least 80.0 ns, greatest 180 ns; 3 nodes depart',
+    );
     expect(stripOf(figure)!.box![1]).toBeCloseTo(1.05);
     expect(stripOf({ ...figure, median: 0 })).toBeNull();
     expect(stripOf({ ...figure, least: -1 })!.reach).toBeNull();
     expect(stripOf({ ...figure, p5: null })!.box).toBeNull();
-    expect(stripWords({ ...figure, spread: null, p5: null, least: null }, 1)).toBe('median 90.0 ns; 1 node departs');
+    expect(
+      stripWords({ ...figure, spread: null, p5: null, least: null }, 1),
+    ).toBe('median 90.0 ns; 1 node departs');
   });
 
   test('is there for what departs beside the figures, too, and not for settings', () => {
-    const outliers = [outlier('n1', 'wiring · latency'), outlier('n1', 'wiring · width of intervals', { unit: '', typical: 0.1 }), outlier('n1', 'smt', { setting: 'off' })];
+    const outliers = [
+      outlier('n1', 'wiring · latency'),
+      outlier('n1', 'wiring · width of intervals', { unit: '', typical: 0.1 }),
+      outlier('n1', 'smt', { setting: 'off' }),
+    ];
     const strips = stripsOf(report().groups[0]!, report({ outliers }).outliers);
-    expect(strips.map((strip) => [strip.figure.label, strip.figure.median, strip.outliers.length])).toEqual([['wiring · latency', 90, 1], ['wiring · width of intervals', 0.1, 1]]);
+    expect(
+      strips.map((strip) => [
+        strip.figure.label,
+        strip.figure.median,
+        strip.outliers.length,
+      ]),
+    ).toEqual([
+      ['wiring · latency', 90, 1],
+      ['wiring · width of intervals', 0.1, 1],
+    ]);
   });
 
   test('has chances in words', () => {
-    expect([chance(null), chance(0), chance(0.00009), chance(0.0123)]).toEqual(['–', '< 0.0001', '< 0.0001', '0.012']);
+    expect([chance(null), chance(0), chance(0.00009), chance(0.0123)]).toEqual([
+      '–',
+      '< 0.0001',
+      '< 0.0001',
+      '0.012',
+    ]);
   });
 });

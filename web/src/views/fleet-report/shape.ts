@@ -10,8 +10,14 @@ import type { Group, GroupFigure, Outlier, Report } from './record';
 export function missingWords(report: Report): string {
   const { asked, nodes, complete } = report;
   const parts: string[] = [];
-  if (asked !== null && nodes !== null && asked > nodes) parts.push(`${many(asked - nodes)} of the ${many(asked)} nodes asked ${asked - nodes === 1 ? 'has' : 'have'} no record`);
-  if (nodes !== null && complete !== null && nodes > complete) parts.push(`${many(nodes - complete)} of ${many(nodes)} nodes ${nodes - complete === 1 ? 'lacks' : 'lack'} steps`);
+  if (asked !== null && nodes !== null && asked > nodes)
+    parts.push(
+      `${many(asked - nodes)} of the ${many(asked)} nodes asked ${asked - nodes === 1 ? 'has' : 'have'} no record`,
+    );
+  if (nodes !== null && complete !== null && nodes > complete)
+    parts.push(
+      `${many(nodes - complete)} of ${many(nodes)} nodes ${nodes - complete === 1 ? 'lacks' : 'lack'} steps`,
+    );
   return parts.length > 0 ? `${parts.join('; ')}.` : '';
 }
 
@@ -23,13 +29,23 @@ export interface Narrowing {
   figure: string | null;
 }
 
-export const passing = (outliers: readonly Outlier[], narrowing: Narrowing): Outlier[] =>
-  outliers.filter((o) => (narrowing.group === null || o.group === narrowing.group) && (narrowing.figure === null || o.figure === narrowing.figure));
+export const passing = (
+  outliers: readonly Outlier[],
+  narrowing: Narrowing,
+): Outlier[] =>
+  outliers.filter(
+    (o) =>
+      (narrowing.group === null || o.group === narrowing.group) &&
+      (narrowing.figure === null || o.figure === narrowing.figure),
+  );
 
 /** Figures and settings that depart, those of most nodes first. */
-export function figuresOf(outliers: readonly Outlier[]): [figure: string, times: number][] {
+export function figuresOf(
+  outliers: readonly Outlier[],
+): [figure: string, times: number][] {
   const counted = new Map<string, number>();
-  for (const { figure } of outliers) counted.set(figure, (counted.get(figure) ?? 0) + 1);
+  for (const { figure } of outliers)
+    counted.set(figure, (counted.get(figure) ?? 0) + 1);
   return [...counted].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]));
 }
 
@@ -45,7 +61,12 @@ export function departing(outliers: readonly Outlier[]): DepartingNode[] {
   for (const outlier of outliers) {
     const known = nodes.get(outlier.node);
     if (known) known.outliers.push(outlier);
-    else nodes.set(outlier.node, { node: outlier.node, group: outlier.group, outliers: [outlier] });
+    else
+      nodes.set(outlier.node, {
+        node: outlier.node,
+        group: outlier.group,
+        outliers: [outlier],
+      });
   }
   return [...nodes.values()];
 }
@@ -57,22 +78,43 @@ export function chance(p: number | null): string {
 }
 
 /** "×0.55 (−45 %)" is too wide for a table: the ratio alone. */
-const ratioCell = (ratio: number | null): Cell => ({ text: ratio === null ? '–' : timesMark(ratio), sort: ratio });
+const ratioCell = (ratio: number | null): Cell => ({
+  text: ratio === null ? '–' : timesMark(ratio),
+  sort: ratio,
+});
 
 /** "Group 2: EPYC"; commands take the number, too. */
-export const groupName = (groups: readonly Group[], group: number | null): string =>
-  group === null ? '–' : `Group ${group + 1}${groups[group]?.name ? `: ${groups[group].name}` : ''}`;
+export const groupName = (
+  groups: readonly Group[],
+  group: number | null,
+): string =>
+  group === null
+    ? '–'
+    : `Group ${group + 1}${groups[group]?.name ? `: ${groups[group].name}` : ''}`;
 
 /** Addresses that names in rows lead to; `null` where there is nothing to open. */
 export type Link = (id: string) => string | undefined;
 
 /** One row for each figure and setting that departs. */
-export function outlierRow(outlier: Outlier, report: Report, link: Link): Cell[] {
+export function outlierRow(
+  outlier: Outlier,
+  report: Report,
+  link: Link,
+): Cell[] {
   const node = nodeId(report, outlier.node);
-  const told = (value: number | null, setting: string | null): Cell => (outlier.isSetting ? { text: setting ?? '–' } : { text: quantity(value, outlier.unit), sort: value });
+  const told = (value: number | null, setting: string | null): Cell =>
+    outlier.isSetting
+      ? { text: setting ?? '–' }
+      : { text: quantity(value, outlier.unit), sort: value };
   return [
     { text: outlier.node, href: link(node) },
-    { text: outlier.figure, href: outlier.record && outlier.record !== node ? link(outlier.record) : undefined },
+    {
+      text: outlier.figure,
+      href:
+        outlier.record && outlier.record !== node
+          ? link(outlier.record)
+          : undefined,
+    },
     told(outlier.value, outlier.setting),
     told(outlier.typical, outlier.typicalSetting),
     ratioCell(outlier.ratio),
@@ -85,8 +127,14 @@ export function outlierRow(outlier: Outlier, report: Report, link: Link): Cell[]
 const MOST_NAMED = 3;
 
 /** One row for each node that departs. */
-export function nodeRow(node: DepartingNode, report: Report, link: Link): Cell[] {
-  const named = node.outliers.slice(0, MOST_NAMED).map((outlier) => outlier.figure);
+export function nodeRow(
+  node: DepartingNode,
+  report: Report,
+  link: Link,
+): Cell[] {
+  const named = node.outliers
+    .slice(0, MOST_NAMED)
+    .map((outlier) => outlier.figure);
   const more = node.outliers.length - named.length;
   return [
     { text: node.node, href: link(nodeId(report, node.node)) },
@@ -98,7 +146,8 @@ export function nodeRow(node: DepartingNode, report: Report, link: Link): Cell[]
 }
 
 /** The id of a node's record. */
-export const nodeId = (report: { fleet: string }, node: string): string => `${report.fleet}.${node}`;
+export const nodeId = (report: { fleet: string }, node: string): string =>
+  `${report.fleet}.${node}`;
 
 /** Ratios to the median that strips reach at most: beyond, an arrow stands at the edge. */
 const FARTHEST = 4;
@@ -107,7 +156,10 @@ const NEAREST = 1.1;
 /** From the least to the greatest ratio that a group's strips show. */
 export type Range = readonly [low: number, high: number];
 
-const ratioTo = (median: number | null, value: number | null): number | null => (median !== null && value !== null && median > 0 && value > 0 ? value / median : null);
+const ratioTo = (median: number | null, value: number | null): number | null =>
+  median !== null && value !== null && median > 0 && value > 0
+    ? value / median
+    : null;
 
 /** A range of ratios that holds the figures, equal ratios equally far apart. */
 export function rangeOf(ratios: readonly (number | null)[]): Range {
@@ -118,24 +170,38 @@ export function rangeOf(ratios: readonly (number | null)[]): Range {
     high = Math.max(high, ratio);
   }
   const margin = 1.03;
-  return [Math.max(1 / FARTHEST, low / margin), Math.min(FARTHEST, high * margin)];
+  return [
+    Math.max(1 / FARTHEST, low / margin),
+    Math.min(FARTHEST, high * margin),
+  ];
 }
 
 /** The range of a group: its figures' ends and its outliers. */
 export function groupRange(group: Group, outliers: readonly Outlier[]): Range {
-  const ends = group.figures.flatMap((figure) => [ratioTo(figure.median, figure.least), ratioTo(figure.median, figure.greatest)]);
+  const ends = group.figures.flatMap((figure) => [
+    ratioTo(figure.median, figure.least),
+    ratioTo(figure.median, figure.greatest),
+  ]);
   return rangeOf([...ends, ...outliers.map((outlier) => outlier.ratio)]);
 }
 
 /** Where a ratio stands, per cent of the strip's width, and whether it lies beyond it. */
-export function place(ratio: number, [low, high]: Range): { at: number; beyond: -1 | 0 | 1 } {
+export function place(
+  ratio: number,
+  [low, high]: Range,
+): { at: number; beyond: -1 | 0 | 1 } {
   const share = Math.log(ratio / low) / Math.log(high / low);
   // Dots at the very edge would be cut in half.
   const at = 1 + 98 * Math.min(1, Math.max(0, share));
-  return { at: Math.round(at * 100) / 100, beyond: share < -1e-9 ? -1 : share > 1 + 1e-9 ? 1 : 0 };
+  return {
+    at: Math.round(at * 100) / 100,
+    beyond: share < -1e-9 ? -1 : share > 1 + 1e-9 ? 1 : 0,
+  };
 }
 
-const TICKS = [1, 2, 0.5, 4, 0.25, 1.5, 0.67, 3, 0.33, 1.2, 0.8, 1.1, 0.9, 1.05, 0.95];
+const TICKS = [
+  1, 2, 0.5, 4, 0.25, 1.5, 0.67, 3, 0.33, 1.2, 0.8, 1.1, 0.9, 1.05, 0.95,
+];
 /** Per cent of the width that a tick's label takes, also on a small screen. */
 const TICK_ROOM = 13;
 
@@ -144,7 +210,9 @@ export function ticks(range: Range): number[] {
   const taken: number[] = [];
   for (const tick of TICKS) {
     const { at, beyond } = place(tick, range);
-    const isClear = taken.every((other) => Math.abs(place(other, range).at - at) >= TICK_ROOM);
+    const isClear = taken.every(
+      (other) => Math.abs(place(other, range).at - at) >= TICK_ROOM,
+    );
     if (beyond === 0 && isClear && at > 4 && at < 96) taken.push(tick);
   }
   return taken.sort((a, b) => a - b);
@@ -159,21 +227,39 @@ export interface StripEnds {
 /** A figure's strip; `null` where ratios to its median mean nothing. */
 export function stripOf(figure: GroupFigure): StripEnds | null {
   if (figure.median === null || !(figure.median > 0)) return null;
-  const both = (low: number | null, high: number | null): readonly [number, number] | null => {
-    const [from, to] = [ratioTo(figure.median, low), ratioTo(figure.median, high)];
+  const both = (
+    low: number | null,
+    high: number | null,
+  ): readonly [number, number] | null => {
+    const [from, to] = [
+      ratioTo(figure.median, low),
+      ratioTo(figure.median, high),
+    ];
     return from === null || to === null ? null : [from, to];
   };
-  return { box: both(figure.p5, figure.p95), reach: both(figure.least, figure.greatest) };
+  return {
+    box: both(figure.p5, figure.p95),
+    reach: both(figure.least, figure.greatest),
+  };
 }
 
 /** Groups whose strips are shown at once: the first in which nodes depart, else the first. */
 export function openGroups(report: Report, most: number): Set<number> {
-  const departing = report.groups.map((_, at) => at).filter((at) => report.outliers.some((outlier) => outlier.group === at && !outlier.isSetting));
+  const departing = report.groups
+    .map((_, at) => at)
+    .filter((at) =>
+      report.outliers.some(
+        (outlier) => outlier.group === at && !outlier.isSetting,
+      ),
+    );
   return new Set((departing.length > 0 ? departing : [0]).slice(0, most));
 }
 
 /** Figures of a group, and behind them what else nodes depart in, such as the widths of their intervals. */
-export function stripsOf(group: Group, outliers: readonly Outlier[]): { figure: GroupFigure; outliers: readonly Outlier[] }[] {
+export function stripsOf(
+  group: Group,
+  outliers: readonly Outlier[],
+): { figure: GroupFigure; outliers: readonly Outlier[] }[] {
   const departed = new Map<string, Outlier[]>();
   for (const outlier of outliers) {
     if (outlier.isSetting) continue;
@@ -182,19 +268,48 @@ export function stripsOf(group: Group, outliers: readonly Outlier[]): { figure: 
     else departed.set(outlier.figure, [outlier]);
   }
   const told = new Set(group.figures.map((figure) => figure.label));
-  const others = [...departed].filter(([label]) => !told.has(label)).map(([label, own]): GroupFigure => {
-    const { unit, typical } = own[0]!;
-    return { label, unit, nodes: null, median: typical, spread: null, p5: null, p95: null, least: null, greatest: null };
-  });
-  return [...group.figures, ...others].map((figure) => ({ figure, outliers: departed.get(figure.label) ?? [] }));
+  const others = [...departed]
+    .filter(([label]) => !told.has(label))
+    .map(([label, own]): GroupFigure => {
+      const { unit, typical } = own[0]!;
+      return {
+        label,
+        unit,
+        nodes: null,
+        median: typical,
+        spread: null,
+        p5: null,
+        p95: null,
+        least: null,
+        greatest: null,
+      };
+    });
+  return [...group.figures, ...others].map((figure) => ({
+    figure,
+    outliers: departed.get(figure.label) ?? [],
+  }));
 }
 
 /** "median 90.2 ns, 5th to 95th percentile 85 ns to 95 ns, least 80 ns, greatest 160 ns; 3 nodes depart". */
 export function stripWords(figure: GroupFigure, departed: number): string {
   const of = (value: number | null): string => quantity(value, figure.unit);
-  const spread = figure.spread === null ? '' : `, ordinary nodes within about ${percent(figure.spread)} of it`;
-  const box = figure.p5 === null || figure.p95 === null ? '' : `, 5th to 95th percentile ${of(figure.p5)} to ${of(figure.p95)}`;
-  const reach = figure.least === null || figure.greatest === null ? '' : `, least ${of(figure.least)}, greatest ${of(figure.greatest)}`;
-  const who = departed === 0 ? 'none departs' : departed === 1 ? '1 node departs' : `${many(departed)} nodes depart`;
+  const spread =
+    figure.spread === null
+      ? ''
+      : `, ordinary nodes within about ${percent(figure.spread)} of it`;
+  const box =
+    figure.p5 === null || figure.p95 === null
+      ? ''
+      : `, 5th to 95th percentile ${of(figure.p5)} to ${of(figure.p95)}`;
+  const reach =
+    figure.least === null || figure.greatest === null
+      ? ''
+      : `, least ${of(figure.least)}, greatest ${of(figure.greatest)}`;
+  const who =
+    departed === 0
+      ? 'none departs'
+      : departed === 1
+        ? '1 node departs'
+        : `${many(departed)} nodes depart`;
   return `median ${of(figure.median)}${spread}${box}${reach}; ${who}`;
 }

@@ -28,12 +28,23 @@ interface Dot {
 type Choose = (outlier: Outlier) => void;
 
 /** Strips below one axis; the dots are one stop for the keyboard, and arrows go from one to the next. */
-export function stripChart(strips: readonly Strip[], range: Range, choose: Choose | null): HTMLElement {
+export function stripChart(
+  strips: readonly Strip[],
+  range: Range,
+  choose: Choose | null,
+): HTMLElement {
   // Names of dots say the same to screen readers.
   const tip = h('div', { class: 'strip-tip', aria: { hidden: 'true' } });
   const dots: Dot[] = [];
-  const rows = strips.map((strip, row) => stripRow(strip, row, range, dots, choose !== null));
-  const drawing = h('div', { class: 'strips' }, stripAxis(range, 'median'), ...rows);
+  const rows = strips.map((strip, row) =>
+    stripRow(strip, row, range, dots, choose !== null),
+  );
+  const drawing = h(
+    'div',
+    { class: 'strips' },
+    stripAxis(range, 'median'),
+    ...rows,
+  );
   let focused = dots[0];
   focused?.element.setAttribute('tabindex', '0');
   const tell = (dot: Dot | undefined): void => {
@@ -41,7 +52,10 @@ export function stripChart(strips: readonly Strip[], range: Range, choose: Choos
       tip.remove();
       return;
     }
-    fill(tip, dot.outlier.sentence || `${dot.outlier.node}: ${dot.outlier.figure}`);
+    fill(
+      tip,
+      dot.outlier.sentence || `${dot.outlier.node}: ${dot.outlier.figure}`,
+    );
     rows[dot.row]!.append(tip);
   };
   const focus = (dot: Dot | undefined): void => {
@@ -55,8 +69,10 @@ export function stripChart(strips: readonly Strip[], range: Range, choose: Choos
     const element = (event.target as Element).closest('.dot');
     return element ? dots.find((dot) => dot.element === element) : undefined;
   };
-  for (const kind of ['focusin', 'pointerover']) drawing.addEventListener(kind, (event) => tell(dotOf(event)));
-  for (const kind of ['focusout', 'pointerleave']) drawing.addEventListener(kind, () => tell(undefined));
+  for (const kind of ['focusin', 'pointerover'])
+    drawing.addEventListener(kind, (event) => tell(dotOf(event)));
+  for (const kind of ['focusout', 'pointerleave'])
+    drawing.addEventListener(kind, () => tell(undefined));
   drawing.addEventListener('click', (event) => {
     const dot = dotOf(event);
     if (dot) choose?.(dot.outlier);
@@ -75,59 +91,165 @@ export function stripChart(strips: readonly Strip[], range: Range, choose: Choos
 }
 
 /** Where keys lead; dots stand row by row, from the left. */
-const GOALS: Readonly<Record<string, (dots: readonly Dot[], from: Dot) => Dot | undefined>> = {
+const GOALS: Readonly<
+  Record<string, (dots: readonly Dot[], from: Dot) => Dot | undefined>
+> = {
   ArrowRight: (dots, from) => dots[dots.indexOf(from) + 1],
   ArrowLeft: (dots, from) => dots[dots.indexOf(from) - 1],
-  ArrowDown: (dots, from) => nearest(dots.filter((dot) => dot.row > from.row), from),
-  ArrowUp: (dots, from) => nearest(dots.filter((dot) => dot.row < from.row), from),
+  ArrowDown: (dots, from) =>
+    nearest(
+      dots.filter((dot) => dot.row > from.row),
+      from,
+    ),
+  ArrowUp: (dots, from) =>
+    nearest(
+      dots.filter((dot) => dot.row < from.row),
+      from,
+    ),
   Home: (dots) => dots[0],
   End: (dots) => dots.at(-1),
 };
 
 /** The dot least far to the side in the row that is next. */
 function nearest(dots: readonly Dot[], from: Dot): Dot | undefined {
-  const distance = (dot: Dot): number => Math.abs(dot.row - from.row) * 1000 + Math.abs(dot.at - from.at);
-  return dots.reduce<Dot | undefined>((best, dot) => (best === undefined || distance(dot) < distance(best) ? dot : best), undefined);
+  const distance = (dot: Dot): number =>
+    Math.abs(dot.row - from.row) * 1000 + Math.abs(dot.at - from.at);
+  return dots.reduce<Dot | undefined>(
+    (best, dot) =>
+      best === undefined || distance(dot) < distance(best) ? dot : best,
+    undefined,
+  );
 }
 
 /** The scale above strips; `last` heads the column of figures. */
 export function stripAxis(range: Range, last: string): HTMLElement {
-  const labels = ticks(range).map((tick) => svg('text', { x: `${place(tick, range).at}%`, y: 15, 'text-anchor': 'middle', 'font-size': 12 }, `×${tick}`));
-  return h('div', { class: 'strip axis', aria: { hidden: 'true' } }, h('span'), box({ class: 'strip-axis' }, ...labels), h('span', { class: 'number' }, last));
+  const labels = ticks(range).map((tick) =>
+    svg(
+      'text',
+      {
+        x: `${place(tick, range).at}%`,
+        y: 15,
+        'text-anchor': 'middle',
+        'font-size': 12,
+      },
+      `×${tick}`,
+    ),
+  );
+  return h(
+    'div',
+    { class: 'strip axis', aria: { hidden: 'true' } },
+    h('span'),
+    box({ class: 'strip-axis' }, ...labels),
+    h('span', { class: 'number' }, last),
+  );
 }
 
-function stripRow({ figure, outliers }: Strip, row: number, range: Range, dots: Dot[], isLink: boolean): HTMLElement {
+function stripRow(
+  { figure, outliers }: Strip,
+  row: number,
+  range: Range,
+  dots: Dot[],
+  isLink: boolean,
+): HTMLElement {
   const words = stripWords(figure, outliers.length);
   const ends = stripOf(figure);
   const name = visible(figure.label);
-  const drawn = ends === null
-    ? h('span', { class: 'muted' }, 'No ratio to its median can be drawn.')
-    : box({ role: 'group', 'aria-label': `${name}: ${words}` }, ...frame(ends, range), ...dotsOf(outliers, row, range, dots, isLink));
-  const median = h('span', { class: 'number', title: words }, quantity(figure.median, figure.unit));
-  return h('div', { class: 'strip' }, h('span', { class: 'strip-name' }, name), drawn, median);
+  const drawn =
+    ends === null
+      ? h('span', { class: 'muted' }, 'No ratio to its median can be drawn.')
+      : box(
+          { role: 'group', 'aria-label': `${name}: ${words}` },
+          ...frame(ends, range),
+          ...dotsOf(outliers, row, range, dots, isLink),
+        );
+  const median = h(
+    'span',
+    { class: 'number', title: words },
+    quantity(figure.median, figure.unit),
+  );
+  return h(
+    'div',
+    { class: 'strip' },
+    h('span', { class: 'strip-name' }, name),
+    drawn,
+    median,
+  );
 }
 
-const box = (attributes: Record<string, string>, ...children: Child[]): SVGElement => svg('svg', { width: '100%', height: HEIGHT, ...attributes }, ...children);
+const box = (
+  attributes: Record<string, string>,
+  ...children: Child[]
+): SVGElement =>
+  svg('svg', { width: '100%', height: HEIGHT, ...attributes }, ...children);
 
 /** The median, ordinary nodes, and how far any reaches. */
-function frame({ box: ordinary, reach }: StripEnds, range: Range): (SVGElement | null)[] {
+function frame(
+  { box: ordinary, reach }: StripEnds,
+  range: Range,
+): (SVGElement | null)[] {
   const at = (ratio: number): number => place(ratio, range).at;
   const share = (value: number): string => `${Math.round(value * 100) / 100}%`;
   const middle = at(1);
   return [
-    reach && svg('line', { class: 'reach', x1: share(at(reach[0])), x2: share(at(reach[1])), y1: MIDDLE, y2: MIDDLE }),
-    ordinary && svg('rect', { class: 'ordinary', x: share(at(ordinary[0])), width: share(Math.max(0.4, at(ordinary[1]) - at(ordinary[0]))), y: MIDDLE - 6, height: 12 }),
-    svg('line', { class: 'median', x1: share(middle), x2: share(middle), y1: MIDDLE - 8, y2: MIDDLE + 8 }),
+    reach &&
+      svg('line', {
+        class: 'reach',
+        x1: share(at(reach[0])),
+        x2: share(at(reach[1])),
+        y1: MIDDLE,
+        y2: MIDDLE,
+      }),
+    ordinary &&
+      svg('rect', {
+        class: 'ordinary',
+        x: share(at(ordinary[0])),
+        width: share(Math.max(0.4, at(ordinary[1]) - at(ordinary[0]))),
+        y: MIDDLE - 6,
+        height: 12,
+      }),
+    svg('line', {
+      class: 'median',
+      x1: share(middle),
+      x2: share(middle),
+      y1: MIDDLE - 8,
+      y2: MIDDLE + 8,
+    }),
   ];
 }
 
 /** One for each node; an arrow where it lies beyond the strip. */
-function dotsOf(outliers: readonly Outlier[], row: number, range: Range, dots: Dot[], isLink: boolean): SVGElement[] {
+function dotsOf(
+  outliers: readonly Outlier[],
+  row: number,
+  range: Range,
+  dots: Dot[],
+  isLink: boolean,
+): SVGElement[] {
   const own: Dot[] = outliers.flatMap((outlier) => {
     if (outlier.ratio === null || !(outlier.ratio > 0)) return [];
     const { at, beyond } = place(outlier.ratio, range);
-    const mark = beyond === 0 ? svg('circle', { cx: `${at}%`, cy: MIDDLE, r: 4 }) : svg('text', { x: `${at}%`, y: MIDDLE + 5, 'text-anchor': beyond < 0 ? 'start' : 'end' }, beyond < 0 ? '◀' : '▶');
-    const element = svg('g', { class: 'dot', role: isLink ? 'link' : 'img', tabindex: -1, 'aria-label': outlier.sentence || outlier.node || 'a node' }, mark);
+    const mark =
+      beyond === 0
+        ? svg('circle', { cx: `${at}%`, cy: MIDDLE, r: 4 })
+        : svg(
+            'text',
+            {
+              x: `${at}%`,
+              y: MIDDLE + 5,
+              'text-anchor': beyond < 0 ? 'start' : 'end',
+            },
+            beyond < 0 ? '◀' : '▶',
+          );
+    const element = svg(
+      'g',
+      {
+        class: 'dot',
+        role: isLink ? 'link' : 'img',
+        tabindex: -1,
+        'aria-label': outlier.sentence || outlier.node || 'a node',
+      },
+      mark,
+    );
     return [{ element, outlier, row, at }];
   });
   own.sort((a, b) => a.at - b.at);

@@ -15,7 +15,20 @@ import { nodeLists } from './lists';
 import type { Common, Group, Outlier, Report } from './record';
 import { readReport } from './record';
 import type { Link, Narrowing } from './shape';
-import { chance, departing, figuresOf, groupName, groupRange, missingWords, nodeId, nodeRow, openGroups, outlierRow, passing, stripsOf } from './shape';
+import {
+  chance,
+  departing,
+  figuresOf,
+  groupName,
+  groupRange,
+  missingWords,
+  nodeId,
+  nodeRow,
+  openGroups,
+  outlierRow,
+  passing,
+  stripsOf,
+} from './shape';
 import { stripChart } from './strips';
 
 /** Groups whose strips are drawn at once; others when they are opened. */
@@ -24,23 +37,50 @@ const MOST_OPEN = 2;
 /** Draws a `pinwise.fleet-report/1`. */
 export function fleetReportView(record: AnyRecord, page: Page): View {
   const report = readReport(record);
-  const link: Link = (id) => (page.source.has(id) ? `#/record/${encodeURIComponent(id)}` : undefined);
-  const element = h('article', {},
-    h('p', { class: 'verdict' }, visible(report.sentence || 'No answer stands in this report.')),
+  const link: Link = (id) =>
+    page.source.has(id) ? `#/record/${encodeURIComponent(id)}` : undefined;
+  const element = h(
+    'article',
+    {},
+    h(
+      'p',
+      { class: 'verdict' },
+      visible(report.sentence || 'No answer stands in this report.'),
+    ),
     missing(report),
     related(report, page, link),
     report.outliers.length > 0 ? outliers(report, link) : null,
-    report.common.length > 0 ? section('What they have in common', ...report.common.map((common) => commonPart(common, report))) : null,
+    report.common.length > 0
+      ? section(
+          'What they have in common',
+          ...report.common.map((common) => commonPart(common, report)),
+        )
+      : null,
     section('Groups of equals', ...groupParts(report, page)),
-    section('Findings', findingList(report.findings, 'Nothing else was found.')),
-    method(report));
+    section(
+      'Findings',
+      findingList(report.findings, 'Nothing else was found.'),
+    ),
+    method(report),
+  );
   return { element, dispose: () => undefined };
 }
 
 function missing(report: Report): HTMLElement | null {
   const words = missingWords(report);
   if (!words) return null;
-  const commands = report.fleet ? commandList([['what each node is at', `pinwise fleet status ${shellWords([report.fleet])}`], ['submit what is missing', `pinwise fleet resume ${shellWords([report.fleet])}`]]) : null;
+  const commands = report.fleet
+    ? commandList([
+        [
+          'what each node is at',
+          `pinwise fleet status ${shellWords([report.fleet])}`,
+        ],
+        [
+          'submit what is missing',
+          `pinwise fleet resume ${shellWords([report.fleet])}`,
+        ],
+      ])
+    : null;
   return h('div', {}, h('p', { class: 'state missing' }, words), commands);
 }
 
@@ -48,38 +88,100 @@ function related(report: Report, page: Page, link: Link): HTMLElement | null {
   const fleet = report.fleet ? link(report.fleet) : undefined;
   const links = [
     fleet === undefined ? null : h('a', { href: fleet }, 'What was asked'),
-    page.source.kind === 'site' && report.fleet ? h('a', { href: addressOf({ tag: `fleet:${report.fleet}` }) }, 'All records of this fleet') : null,
+    page.source.kind === 'site' && report.fleet
+      ? h(
+          'a',
+          { href: addressOf({ tag: `fleet:${report.fleet}` }) },
+          'All records of this fleet',
+        )
+      : null,
   ].filter((one) => one !== null);
   return links.length > 0 ? h('p', { class: 'lists' }, ...links) : null;
 }
 
-const NODE_COLUMNS = [{ name: 'Node' }, { name: 'Group', isNumber: true }, { name: 'Departs in', isNumber: true }, { name: 'Which' }, { name: 'Most of all' }];
-const COLUMNS = [{ name: 'Node' }, { name: 'What departs' }, { name: 'Value', isNumber: true }, { name: 'Typical', isNumber: true }, { name: 'Ratio', isNumber: true }, { name: 'q', isNumber: true }, { name: 'In words' }];
+const NODE_COLUMNS = [
+  { name: 'Node' },
+  { name: 'Group', isNumber: true },
+  { name: 'Departs in', isNumber: true },
+  { name: 'Which' },
+  { name: 'Most of all' },
+];
+const COLUMNS = [
+  { name: 'Node' },
+  { name: 'What departs' },
+  { name: 'Value', isNumber: true },
+  { name: 'Typical', isNumber: true },
+  { name: 'Ratio', isNumber: true },
+  { name: 'q', isNumber: true },
+  { name: 'In words' },
+];
 
 /** Nodes, and below them all that departs; one choice narrows both. */
 function outliers(report: Report, link: Link): HTMLElement {
   const narrowing: Narrowing = { group: null, figure: null };
   const shown = (): Outlier[] => passing(report.outliers, narrowing);
-  const nodeTable = () => ({ caption: 'Nodes that depart, most of all first', columns: NODE_COLUMNS, rows: departing(shown()).map((node) => nodeRow(node, report, link)) });
-  const table = () => ({ caption: 'All that departs. q: the false-discovery rate at which it is just named', columns: COLUMNS, rows: shown().map((outlier) => outlierRow(outlier, report, link)) });
+  const nodeTable = () => ({
+    caption: 'Nodes that depart, most of all first',
+    columns: NODE_COLUMNS,
+    rows: departing(shown()).map((node) => nodeRow(node, report, link)),
+  });
+  const table = () => ({
+    caption:
+      'All that departs. q: the false-discovery rate at which it is just named',
+    columns: COLUMNS,
+    rows: shown().map((outlier) => outlierRow(outlier, report, link)),
+  });
   const nodes = sortableTable(nodeTable());
   const each = sortableTable(table());
-  const lists = nodeLists(() => shown().map((outlier) => outlier.node), 'the nodes that depart');
+  const lists = nodeLists(
+    () => shown().map((outlier) => outlier.node),
+    'the nodes that depart',
+  );
   const show = (): void => {
     nodes.show(nodeTable());
     each.show(table());
     lists.show();
   };
-  const controls = h('div', { class: 'controls' }, ...choices(report, narrowing, show));
-  return section('Who departs', controls, lists.element, h('div', { class: 'departs' }, nodes.element), h('div', { class: 'departs' }, each.element));
+  const controls = h(
+    'div',
+    { class: 'controls' },
+    ...choices(report, narrowing, show),
+  );
+  return section(
+    'Who departs',
+    controls,
+    lists.element,
+    h('div', { class: 'departs' }, nodes.element),
+    h('div', { class: 'departs' }, each.element),
+  );
 }
 
 /** What can be narrowed to, where there is more than one. */
-function choices(report: Report, narrowing: Narrowing, show: () => void): HTMLElement[] {
-  const groups = [...new Set(report.outliers.map((outlier) => outlier.group))].filter((group) => group !== null).sort((a, b) => a - b);
-  const group = h('select', {}, h('option', { value: '' }, 'all'), ...groups.map((at) => h('option', { value: `${at}` }, visible(groupName(report.groups, at)))));
+function choices(
+  report: Report,
+  narrowing: Narrowing,
+  show: () => void,
+): HTMLElement[] {
+  const groups = [...new Set(report.outliers.map((outlier) => outlier.group))]
+    .filter((group) => group !== null)
+    .sort((a, b) => a - b);
+  const group = h(
+    'select',
+    {},
+    h('option', { value: '' }, 'all'),
+    ...groups.map((at) =>
+      h('option', { value: `${at}` }, visible(groupName(report.groups, at))),
+    ),
+  );
   const figures = figuresOf(report.outliers);
-  const figure = h('select', {}, h('option', { value: '' }, 'all'), ...figures.map(([name, times], at) => h('option', { value: `${at}` }, visible(`${name} (${times})`))));
+  const figure = h(
+    'select',
+    {},
+    h('option', { value: '' }, 'all'),
+    ...figures.map(([name, times], at) =>
+      h('option', { value: `${at}` }, visible(`${name} (${times})`)),
+    ),
+  );
   group.addEventListener('change', () => {
     narrowing.group = group.value === '' ? null : Number(group.value);
     show();
@@ -91,35 +193,80 @@ function choices(report: Report, narrowing: Narrowing, show: () => void): HTMLEl
   });
   return [
     ...(groups.length > 1 ? [h('label', {}, 'Group ', group)] : []),
-    ...(figures.length > 1 ? [h('label', {}, 'Figure or setting ', figure)] : []),
+    ...(figures.length > 1
+      ? [h('label', {}, 'Figure or setting ', figure)]
+      : []),
   ];
 }
 
 function commonPart(common: Common, report: Report): HTMLElement {
   const what = common.setting || 'this setting';
-  const share = common.outliersWith === null ? null : `${wholeNumber(common.outliersWith)} of ${wholeNumber(common.nodes.length)} nodes that depart; ${wholeNumber(common.othersWith)} of ${wholeNumber(common.others)} others of the group`;
-  return h('div', {},
-    h('p', {}, h('strong', {}, visible(common.sentence || `${common.setting} = ${common.value}`))),
+  const share =
+    common.outliersWith === null
+      ? null
+      : `${wholeNumber(common.outliersWith)} of ${wholeNumber(common.nodes.length)} nodes that depart; ${wholeNumber(common.othersWith)} of ${wholeNumber(common.others)} others of the group`;
+  return h(
+    'div',
+    {},
+    h(
+      'p',
+      {},
+      h(
+        'strong',
+        {},
+        visible(common.sentence || `${common.setting} = ${common.value}`),
+      ),
+    ),
     facts([
-      ['Setting', common.setting ? `${common.setting} = ${common.value}` : null],
+      [
+        'Setting',
+        common.setting ? `${common.setting} = ${common.value}` : null,
+      ],
       ['Found on', share],
       ['Depart in', common.figures.join(', ')],
-      ['Group', common.group === null ? null : groupName(report.groups, common.group)],
-      ['Adjusted p', common.adjustedP === null ? null : chance(common.adjustedP)],
+      [
+        'Group',
+        common.group === null ? null : groupName(report.groups, common.group),
+      ],
+      [
+        'Adjusted p',
+        common.adjustedP === null ? null : chance(common.adjustedP),
+      ],
     ]),
-    nodeLists(() => common.nodes, `the nodes with ${what}`).element);
+    nodeLists(() => common.nodes, `the nodes with ${what}`).element,
+  );
 }
 
 function groupParts(report: Report, page: Page): HTMLElement[] {
   const open = openGroups(report, MOST_OPEN);
-  return report.groups.map((group, at) => groupPart(group, at, open.has(at), report, page));
+  return report.groups.map((group, at) =>
+    groupPart(group, at, open.has(at), report, page),
+  );
 }
 
-function groupPart(group: Group, at: number, open: boolean, report: Report, page: Page): HTMLElement {
+function groupPart(
+  group: Group,
+  at: number,
+  open: boolean,
+  report: Report,
+  page: Page,
+): HTMLElement {
   const own = report.outliers.filter((outlier) => outlier.group === at);
   const nodes = departing(own).length;
   const body = h('div');
-  const details = h('details', { class: 'group', open }, h('summary', {}, h('strong', {}, visible(groupName(report.groups, at))), visible(`: ${count(group.nodes, 'node')}, ${nodes === 0 ? 'none departs' : `${count(nodes, 'departs', 'depart')}`}`)), body);
+  const details = h(
+    'details',
+    { class: 'group', open },
+    h(
+      'summary',
+      {},
+      h('strong', {}, visible(groupName(report.groups, at))),
+      visible(
+        `: ${count(group.nodes, 'node')}, ${nodes === 0 ? 'none departs' : `${count(nodes, 'departs', 'depart')}`}`,
+      ),
+    ),
+    body,
+  );
   const draw = (): void => {
     if (!details.open || body.hasChildNodes()) return;
     body.append(strips(group, own, report, page), identity(group));
@@ -130,31 +277,74 @@ function groupPart(group: Group, at: number, open: boolean, report: Report, page
 }
 
 const identity = (group: Group): HTMLElement =>
-  h('details', { class: 'figures' }, h('summary', {}, `What they are alike in: ${group.identity.map(([name]) => name).slice(0, 4).join(', ')}${group.identity.length > 4 ? ' …' : ''}`), facts(group.identity));
+  h(
+    'details',
+    { class: 'figures' },
+    h(
+      'summary',
+      {},
+      `What they are alike in: ${group.identity
+        .map(([name]) => name)
+        .slice(0, 4)
+        .join(', ')}${group.identity.length > 4 ? ' …' : ''}`,
+    ),
+    facts(group.identity),
+  );
 
-function strips(group: Group, own: readonly Outlier[], report: Report, page: Page): HTMLElement {
+function strips(
+  group: Group,
+  own: readonly Outlier[],
+  report: Report,
+  page: Page,
+): HTMLElement {
   const all = stripsOf(group, own);
-  if (all.length === 0) return h('p', { class: 'muted' }, 'No figure is known of this group.');
-  const choose = own.some((outlier) => page.source.has(nodeId(report, outlier.node)))
-    ? (outlier: Outlier): void => page.go(`#/record/${encodeURIComponent(nodeId(report, outlier.node))}`)
+  if (all.length === 0)
+    return h('p', { class: 'muted' }, 'No figure is known of this group.');
+  const choose = own.some((outlier) =>
+    page.source.has(nodeId(report, outlier.node)),
+  )
+    ? (outlier: Outlier): void =>
+        page.go(`#/record/${encodeURIComponent(nodeId(report, outlier.node))}`)
     : null;
-  return h('div', {},
-    h('p', { class: 'muted' }, 'Each figure as a ratio to its median: the box holds nodes from the 5th to the 95th percentile, the line reaches from the least to the greatest, dots depart.'),
-    stripChart(all, groupRange(group, own), choose));
+  return h(
+    'div',
+    {},
+    h(
+      'p',
+      { class: 'muted' },
+      'Each figure as a ratio to its median: the box holds nodes from the 5th to the 95th percentile, the line reaches from the least to the greatest, dots depart.',
+    ),
+    stripChart(all, groupRange(group, own), choose),
+  );
 }
 
 function method(report: Report): HTMLElement {
   const rate = report.falseDiscoveryRate;
-  return section('How it was judged',
-    h('p', {}, `Each node's figure is held against the nodes of its group.${rate === null ? '' : ` Of all that is named, at most ${percent(rate, 0)} is expected to be named by chance (false-discovery rate).`} docs/fleet.md has the method.`),
+  return section(
+    'How it was judged',
+    h(
+      'p',
+      {},
+      `Each node's figure is held against the nodes of its group.${rate === null ? '' : ` Of all that is named, at most ${percent(rate, 0)} is expected to be named by chance (false-discovery rate).`} docs/fleet.md has the method.`,
+    ),
     facts([
       ['Fleet', report.fleet],
       ['Submitted', report.submitted && `${minute(report.submitted)} UTC`],
       ['Judged', report.started && `${minute(report.started)} UTC`],
       ['On', report.host],
-      ['Nodes', `${wholeNumber(report.asked)} asked, ${wholeNumber(report.nodes)} with a record, ${wholeNumber(report.complete)} complete`],
-      ['Figures judged', report.judged === null ? null : wholeNumber(report.judged)],
-      ['Named', `${count(report.outliers.length, 'figure or setting', 'figures and settings')} of ${count(departing(report.outliers).length, 'node')}`],
+      [
+        'Nodes',
+        `${wholeNumber(report.asked)} asked, ${wholeNumber(report.nodes)} with a record, ${wholeNumber(report.complete)} complete`,
+      ],
+      [
+        'Figures judged',
+        report.judged === null ? null : wholeNumber(report.judged),
+      ],
+      [
+        'Named',
+        `${count(report.outliers.length, 'figure or setting', 'figures and settings')} of ${count(departing(report.outliers).length, 'node')}`,
+      ],
       ['Tags', report.tags.join(', ')],
-    ]));
+    ]),
+  );
 }

@@ -5,12 +5,36 @@ import { describe, expect, test } from 'vitest';
 import type { Entry, Filter, Source } from '../../source';
 import { fleetsOf, together } from './fleets';
 
-const entry = (id: string, kind: string, time: string): Entry => ({ id, schema: `pinwise.${kind}/1`, time, host: 'head', title: '', verdict: `of ${id}`, complete: true, tags: [], subject: null, machine: null, figures: [] });
+const entry = (id: string, kind: string, time: string): Entry => ({
+  id,
+  schema: `pinwise.${kind}/1`,
+  time,
+  host: 'head',
+  title: '',
+  verdict: `of ${id}`,
+  complete: true,
+  tags: [],
+  subject: null,
+  machine: null,
+  figures: [],
+});
 
 describe('fleets', () => {
   test('are plans with their reports, newest first', () => {
-    const fleets = together([entry('a', 'fleet', '2026-01-01'), entry('b', 'fleet', '2026-01-03')], [entry('a.report', 'fleet-report', '2026-01-04'), entry('c.report', 'fleet-report', '2026-01-02')]);
-    expect(fleets.map((fleet) => [fleet.id, fleet.plan?.id, fleet.report?.id])).toEqual([['a', 'a', 'a.report'], ['b', 'b', undefined], ['c', undefined, 'c.report']]);
+    const fleets = together(
+      [entry('a', 'fleet', '2026-01-01'), entry('b', 'fleet', '2026-01-03')],
+      [
+        entry('a.report', 'fleet-report', '2026-01-04'),
+        entry('c.report', 'fleet-report', '2026-01-02'),
+      ],
+    );
+    expect(
+      fleets.map((fleet) => [fleet.id, fleet.plan?.id, fleet.report?.id]),
+    ).toEqual([
+      ['a', 'a', 'a.report'],
+      ['b', 'b', undefined],
+      ['c', undefined, 'c.report'],
+    ]);
   });
 
   test('are found by two questions, and no node is asked for', async () => {
@@ -20,7 +44,12 @@ describe('fleets', () => {
       return { records: [], total: 25, hosts: [], schemas: [], tags: [] };
     };
     expect((await fleetsOf({ list } as unknown as Source)).more).toBe(5);
-    expect(asked.map((filter) => filter.schema)).toEqual(['pinwise.fleet/1', 'pinwise.fleet-report/1']);
-    expect(asked.every((filter) => filter.limit !== undefined && filter.limit <= 20)).toBe(true);
+    expect(asked.map((filter) => filter.schema)).toEqual([
+      'pinwise.fleet/1',
+      'pinwise.fleet-report/1',
+    ]);
+    expect(
+      asked.every((filter) => filter.limit !== undefined && filter.limit <= 20),
+    ).toBe(true);
   });
 });

@@ -26,43 +26,143 @@ export interface Fleets {
 }
 
 /** Plans and reports of the same fleet together, by the report's id, newest first. */
-export function together(plans: readonly Entry[], reports: readonly Entry[]): KnownFleet[] {
-  const fleets = new Map<string, KnownFleet>(plans.map((plan) => [plan.id, { id: plan.id, plan, report: null }]));
+export function together(
+  plans: readonly Entry[],
+  reports: readonly Entry[],
+): KnownFleet[] {
+  const fleets = new Map<string, KnownFleet>(
+    plans.map((plan) => [plan.id, { id: plan.id, plan, report: null }]),
+  );
   for (const report of reports) {
     const id = report.id.replace(/\.report$/, '');
     fleets.set(id, { id, plan: fleets.get(id)?.plan ?? null, report });
   }
-  const time = (fleet: KnownFleet): string => fleet.report?.time ?? fleet.plan?.time ?? '';
+  const time = (fleet: KnownFleet): string =>
+    fleet.report?.time ?? fleet.plan?.time ?? '';
   return [...fleets.values()].sort((a, b) => time(b).localeCompare(time(a)));
 }
 
 /** The fleets of a store: two short lists, whatever number of nodes they have. */
 export async function fleetsOf(source: Source): Promise<Fleets> {
-  const [plans, reports] = await Promise.all([source.list({ schema: PLAN_SCHEMA, limit: MOST }), source.list({ schema: REPORT_SCHEMA, limit: MOST })]);
-  return { known: together(plans.records, reports.records), more: Math.max(plans.total, reports.total) - MOST };
+  const [plans, reports] = await Promise.all([
+    source.list({ schema: PLAN_SCHEMA, limit: MOST }),
+    source.list({ schema: REPORT_SCHEMA, limit: MOST }),
+  ]);
+  return {
+    known: together(plans.records, reports.records),
+    more: Math.max(plans.total, reports.total) - MOST,
+  };
 }
 
-const address = (entry: Entry): string => `#/record/${encodeURIComponent(entry.id)}`;
+const address = (entry: Entry): string =>
+  `#/record/${encodeURIComponent(entry.id)}`;
 
 /** The newest fleet's answer, and all fleets as a list; nothing where there is none. */
 export function fleetsPart(fleets: Fleets, source: Source): HTMLElement | null {
   const newest = fleets.known[0];
   if (!newest) return null;
   const answer = newest.report
-    ? h('p', { class: 'verdict' }, visible(`${newest.id}: ${newest.report.verdict} `), h('a', { href: address(newest.report) }, 'Its report'))
-    : h('div', {}, h('p', { class: 'verdict' }, visible(`${newest.id}: ${newest.plan?.verdict ?? ''}`)), missingReport(newest.id));
-  return h('div', {}, answer, section('Fleets', list(fleets.known, source), fleets.more > 0 ? h('p', { class: 'muted' }, h('a', { href: addressOf({ schema: PLAN_SCHEMA }) }, `${count(fleets.more, 'more fleet')}`)) : null));
+    ? h(
+        'p',
+        { class: 'verdict' },
+        visible(`${newest.id}: ${newest.report.verdict} `),
+        h('a', { href: address(newest.report) }, 'Its report'),
+      )
+    : h(
+        'div',
+        {},
+        h(
+          'p',
+          { class: 'verdict' },
+          visible(`${newest.id}: ${newest.plan?.verdict ?? ''}`),
+        ),
+        missingReport(newest.id),
+      );
+  return h(
+    'div',
+    {},
+    answer,
+    section(
+      'Fleets',
+      list(fleets.known, source),
+      fleets.more > 0
+        ? h(
+            'p',
+            { class: 'muted' },
+            h(
+              'a',
+              { href: addressOf({ schema: PLAN_SCHEMA }) },
+              `${count(fleets.more, 'more fleet')}`,
+            ),
+          )
+        : null,
+    ),
+  );
 }
 
 function list(known: readonly KnownFleet[], source: Source): HTMLElement {
   const row = (fleet: KnownFleet): HTMLElement =>
-    h('tr', {},
-      h('th', { scope: 'row' }, fleet.plan ? h('a', { href: address(fleet.plan) }, visible(fleet.id)) : visible(fleet.id)),
+    h(
+      'tr',
+      {},
+      h(
+        'th',
+        { scope: 'row' },
+        fleet.plan
+          ? h('a', { href: address(fleet.plan) }, visible(fleet.id))
+          : visible(fleet.id),
+      ),
       h('td', {}, minute(fleet.plan?.time ?? fleet.report?.time ?? '')),
       h('td', {}, visible(fleet.plan?.verdict ?? '–')),
-      h('td', {}, fleet.report ? h('a', { href: address(fleet.report) }, visible(fleet.report.verdict || 'Report')) : h('code', {}, visible(`pinwise fleet report ${shellWords([fleet.id])}`))),
-      source.kind === 'site' ? h('td', {}, h('a', { href: addressOf({ tag: `fleet:${fleet.id}` }), aria: { label: visible(`Records of ${fleet.id}`) } }, 'Records')) : null);
-  const heads = ['Fleet', 'Submitted, UTC', 'Asked', 'Report', ...(source.kind === 'site' ? ['History'] : [])];
-  return h('div', { class: 'scroll', role: 'region', tabIndex: 0, aria: { label: 'Fleets' } },
-    h('table', {}, h('thead', {}, h('tr', {}, ...heads.map((head) => h('th', { scope: 'col' }, head)))), h('tbody', {}, ...known.map(row))));
+      h(
+        'td',
+        {},
+        fleet.report
+          ? h(
+              'a',
+              { href: address(fleet.report) },
+              visible(fleet.report.verdict || 'Report'),
+            )
+          : h(
+              'code',
+              {},
+              visible(`pinwise fleet report ${shellWords([fleet.id])}`),
+            ),
+      ),
+      source.kind === 'site'
+        ? h(
+            'td',
+            {},
+            h(
+              'a',
+              {
+                href: addressOf({ tag: `fleet:${fleet.id}` }),
+                aria: { label: visible(`Records of ${fleet.id}`) },
+              },
+              'Records',
+            ),
+          )
+        : null,
+    );
+  const heads = [
+    'Fleet',
+    'Submitted, UTC',
+    'Asked',
+    'Report',
+    ...(source.kind === 'site' ? ['History'] : []),
+  ];
+  return h(
+    'div',
+    { class: 'scroll', role: 'region', tabIndex: 0, aria: { label: 'Fleets' } },
+    h(
+      'table',
+      {},
+      h(
+        'thead',
+        {},
+        h('tr', {}, ...heads.map((head) => h('th', { scope: 'col' }, head))),
+      ),
+      h('tbody', {}, ...known.map(row)),
+    ),
+  );
 }

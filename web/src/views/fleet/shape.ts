@@ -62,7 +62,10 @@ const UNTOLD = 'machine not told';
 export function groupOf(machine: string | null): string {
   if (machine === null) return UNTOLD;
   const parts = machineParts(machine);
-  const told = [parts.get('CPU'), parts.has('shape') ? `shape ${parts.get('shape')}` : undefined].filter((part) => part !== undefined);
+  const told = [
+    parts.get('CPU'),
+    parts.has('shape') ? `shape ${parts.get('shape')}` : undefined,
+  ].filter((part) => part !== undefined);
   return told.join(', ') || UNTOLD;
 }
 
@@ -87,14 +90,26 @@ interface Reading {
 function readings(entries: readonly Entry[]): Reading[] {
   return newest(entries).flatMap((entry) => {
     const seen = new Map<string, number>();
-    return entry.figures.filter((figure) => Number.isFinite(figure.value)).map((figure) => {
-      const times = (seen.get(figure.name) ?? 0) + 1;
-      seen.set(figure.name, times);
-      const name = times > 1 ? `${figure.name} (${times})` : figure.name;
-      const question = entry.subject ?? kindWords(entry.schema);
-      const key = JSON.stringify([entry.schema, question, name, figure.unit]);
-      return { column: { key, kind: kindWords(entry.schema), question, name, unit: figure.unit }, entry, value: figure.value };
-    });
+    return entry.figures
+      .filter((figure) => Number.isFinite(figure.value))
+      .map((figure) => {
+        const times = (seen.get(figure.name) ?? 0) + 1;
+        seen.set(figure.name, times);
+        const name = times > 1 ? `${figure.name} (${times})` : figure.name;
+        const question = entry.subject ?? kindWords(entry.schema);
+        const key = JSON.stringify([entry.schema, question, name, figure.unit]);
+        return {
+          column: {
+            key,
+            kind: kindWords(entry.schema),
+            question,
+            name,
+            unit: figure.unit,
+          },
+          entry,
+          value: figure.value,
+        };
+      });
   });
 }
 
@@ -107,20 +122,39 @@ export function fleetOf(entries: readonly Entry[]): Fleet {
     columns.set(column.key, column);
     hosts.set(column.key, (hosts.get(column.key) ?? new Set()).add(entry.host));
   }
-  const shared = [...columns.values()].filter((column) => hosts.get(column.key)!.size > 1);
+  const shared = [...columns.values()].filter(
+    (column) => hosts.get(column.key)!.size > 1,
+  );
   const nodes = new Map<string, Node>();
   for (const [host, own] of gathered(all, (reading) => reading.entry.host)) {
     const last = own.reduce((a, b) => (b.entry.time > a.entry.time ? b : a));
-    nodes.set(host, { host, group: groupOf(last.entry.machine), cells: new Map() });
+    nodes.set(host, {
+      host,
+      group: groupOf(last.entry.machine),
+      cells: new Map(),
+    });
   }
   const byColumn = gathered(all, (reading) => reading.column.key);
-  for (const column of shared) fillColumn(column, byColumn.get(column.key) ?? [], nodes);
-  const findings = [...nodes.values()].flatMap((node) => findingsOf(node, shared)).sort((a, b) => Math.abs(b.cell.z!) - Math.abs(a.cell.z!));
-  return { columns: shared, nodes: [...nodes.values()].sort((a, b) => worst(b) - worst(a) || a.host.localeCompare(b.host)), groups: groupsOf(nodes), findings };
+  for (const column of shared)
+    fillColumn(column, byColumn.get(column.key) ?? [], nodes);
+  const findings = [...nodes.values()]
+    .flatMap((node) => findingsOf(node, shared))
+    .sort((a, b) => Math.abs(b.cell.z!) - Math.abs(a.cell.z!));
+  return {
+    columns: shared,
+    nodes: [...nodes.values()].sort(
+      (a, b) => worst(b) - worst(a) || a.host.localeCompare(b.host),
+    ),
+    groups: groupsOf(nodes),
+    findings,
+  };
 }
 
 /** Things by what they have in common, in their order. */
-function gathered<T>(all: readonly T[], key: (one: T) => string): Map<string, T[]> {
+function gathered<T>(
+  all: readonly T[],
+  key: (one: T) => string,
+): Map<string, T[]> {
   const found = new Map<string, T[]>();
   for (const one of all) {
     const known = found.get(key(one));
@@ -130,8 +164,15 @@ function gathered<T>(all: readonly T[], key: (one: T) => string): Map<string, T[
   return found;
 }
 
-function fillColumn(column: Column, found: readonly Reading[], nodes: ReadonlyMap<string, Node>): void {
-  for (const members of gathered(found, (reading) => nodes.get(reading.entry.host)!.group).values()) {
+function fillColumn(
+  column: Column,
+  found: readonly Reading[],
+  nodes: ReadonlyMap<string, Node>,
+): void {
+  for (const members of gathered(
+    found,
+    (reading) => nodes.get(reading.entry.host)!.group,
+  ).values()) {
     const values = members.map((reading) => reading.value);
     const middle = median(values)!;
     const scores = values.length < LEAST_GROUP ? null : modifiedZ(values);
@@ -152,8 +193,11 @@ function fillColumn(column: Column, found: readonly Reading[], nodes: ReadonlyMa
 
 function groupsOf(nodes: ReadonlyMap<string, Node>): Fleet['groups'] {
   const counted = new Map<string, number>();
-  for (const node of nodes.values()) counted.set(node.group, (counted.get(node.group) ?? 0) + 1);
-  return [...counted].map(([name, number]) => ({ name, nodes: number })).sort((a, b) => b.nodes - a.nodes || a.name.localeCompare(b.name));
+  for (const node of nodes.values())
+    counted.set(node.group, (counted.get(node.group) ?? 0) + 1);
+  return [...counted]
+    .map(([name, number]) => ({ name, nodes: number }))
+    .sort((a, b) => b.nodes - a.nodes || a.name.localeCompare(b.name));
 }
 
 /**
@@ -170,15 +214,24 @@ export function modifiedZ(values: readonly number[]): number[] {
   return values.map((value) => (spread > 0 ? (value - middle) / spread : 0));
 }
 
-const outlierZ = (cell: Cell): number => (cell.isOutlier ? Math.abs(cell.z ?? 0) : 0);
+const outlierZ = (cell: Cell): number =>
+  cell.isOutlier ? Math.abs(cell.z ?? 0) : 0;
 
-const worst = (node: Node): number => Math.max(0, ...[...node.cells.values()].map(outlierZ));
+const worst = (node: Node): number =>
+  Math.max(0, ...[...node.cells.values()].map(outlierZ));
 
 function findingsOf(node: Node, columns: readonly Column[]): Finding[] {
   return columns.flatMap((column) => {
     const cell = node.cells.get(column.key);
     if (!cell?.isOutlier) return [];
-    return [{ host: node.host, column, cell, sentence: sentenceOf(node.host, column, cell) }];
+    return [
+      {
+        host: node.host,
+        column,
+        cell,
+        sentence: sentenceOf(node.host, column, cell),
+      },
+    ];
   });
 }
 

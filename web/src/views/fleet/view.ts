@@ -10,7 +10,13 @@ import type { Page, Part } from '../../view';
 import { commandLine, section } from '../../words';
 import type { Cell, Column, Fleet, Node } from './shape';
 import { fleetsOf, fleetsPart } from './fleets';
-import { chancePercent, fleetOf, LEAST_GROUP, timesMark, Z_LIMIT } from './shape';
+import {
+  chancePercent,
+  fleetOf,
+  LEAST_GROUP,
+  timesMark,
+  Z_LIMIT,
+} from './shape';
 
 /** Newest records of each kind that are looked through; hosts beyond are asked for one by one. */
 const MOST_OF_A_KIND = 1000;
@@ -24,11 +30,20 @@ const ROWS_AT_A_TIME = 100;
 /** The view of all fleets, and of all hosts' newest records. */
 export async function fleetView(page: Page): Promise<Part> {
   document.title = 'Fleet · pinwise';
-  const [fleets, looked] = await Promise.all([fleetsOf(page.source), newestOfAll(page.source)]);
+  const [fleets, looked] = await Promise.all([
+    fleetsOf(page.source),
+    newestOfAll(page.source),
+  ]);
   const fleet = fleetOf(looked.entries);
   const part = fleetsPart(fleets, page.source);
   const painted: (() => void)[] = [];
-  const element = h('div', {}, h('h1', {}, 'Fleet'), part, ...hostParts(fleet, looked, part !== null, painted));
+  const element = h(
+    'div',
+    {},
+    h('h1', {}, 'Fleet'),
+    part,
+    ...hostParts(fleet, looked, part !== null, painted),
+  );
   const paint = (): void => painted.forEach((one) => one());
   paint();
   const stop = onTheme(paint);
@@ -36,15 +51,47 @@ export async function fleetView(page: Page): Promise<Part> {
 }
 
 /** Hosts beside their equals, whether or not they are of a fleet. */
-function hostParts(fleet: Fleet, looked: Looked, hasFleets: boolean, painted: (() => void)[]): (HTMLElement | null)[] {
-  if (fleet.nodes.length < 2 || fleet.columns.length === 0) return hasFleets ? [] : [tooFew(fleet)];
+function hostParts(
+  fleet: Fleet,
+  looked: Looked,
+  hasFleets: boolean,
+  painted: (() => void)[],
+): (HTMLElement | null)[] {
+  if (fleet.nodes.length < 2 || fleet.columns.length === 0)
+    return hasFleets ? [] : [tooFew(fleet)];
   const verdict = visible(verdictOf(fleet));
   return [
-    hasFleets ? h('section', {}, h('h2', {}, 'Each host\'s newest figures'), h('p', {}, verdict)) : h('p', { class: 'verdict' }, verdict),
-    looked.left > 0 ? h('p', { class: 'muted' }, `Of each kind of record the newest ${MOST_OF_A_KIND.toLocaleString('en-US')} are looked through; ${count(looked.left, 'older one is', 'older ones are')} not.`) : null,
+    hasFleets
+      ? h(
+          'section',
+          {},
+          h('h2', {}, "Each host's newest figures"),
+          h('p', {}, verdict),
+        )
+      : h('p', { class: 'verdict' }, verdict),
+    looked.left > 0
+      ? h(
+          'p',
+          { class: 'muted' },
+          `Of each kind of record the newest ${MOST_OF_A_KIND.toLocaleString('en-US')} are looked through; ${count(looked.left, 'older one is', 'older ones are')} not.`,
+        )
+      : null,
     fleet.findings.length > 0 ? findings(fleet) : null,
-    section('Nodes by figures', explanation(fleet), ...figureTables(fleet, painted)),
-    section('Groups of equals', h('ul', {}, ...fleet.groups.map((group) => h('li', {}, visible(`${group.name}: ${count(group.nodes, 'node')}`))))),
+    section(
+      'Nodes by figures',
+      explanation(fleet),
+      ...figureTables(fleet, painted),
+    ),
+    section(
+      'Groups of equals',
+      h(
+        'ul',
+        {},
+        ...fleet.groups.map((group) =>
+          h('li', {}, visible(`${group.name}: ${count(group.nodes, 'node')}`)),
+        ),
+      ),
+    ),
     method(fleet),
   ];
 }
@@ -61,23 +108,50 @@ const OF_FLEETS = /^pinwise\.fleet/;
 async function newestOfAll(source: Source): Promise<Looked> {
   const { schemas, hosts } = await source.list({ limit: 1 });
   const kinds = schemas.filter((schema) => !OF_FLEETS.test(schema));
-  const listings = await Promise.all(kinds.map((schema) => source.list({ schema, limit: MOST_OF_A_KIND })));
+  const listings = await Promise.all(
+    kinds.map((schema) => source.list({ schema, limit: MOST_OF_A_KIND })),
+  );
   const entries = listings.flatMap((listing) => listing.records);
-  const left = listings.reduce((sum, listing) => sum + listing.total - listing.records.length, 0);
+  const left = listings.reduce(
+    (sum, listing) => sum + listing.total - listing.records.length,
+    0,
+  );
   if (left === 0) return { entries, left };
   const seen = new Set(entries.map((entry) => entry.host));
   const missing = hosts.filter((host) => !seen.has(host));
   if (missing.length > MOST_HOSTS) return { entries, left };
-  for (const host of missing) entries.push(...(await source.list({ host, limit: MOST_OF_A_HOST })).records);
+  for (const host of missing)
+    entries.push(
+      ...(await source.list({ host, limit: MOST_OF_A_HOST })).records,
+    );
   return { entries, left };
 }
 
 const tooFew = (fleet: Fleet): HTMLElement =>
-  h('div', {},
-    h('p', {}, fleet.nodes.length < 2 ? `Records of ${count(fleet.nodes.length, 'host')} with figures: a fleet is two or more.` : 'No figure is known of two nodes: the same must be measured on each.'),
-    h('p', {}, 'Measure each machine, export its record, and open them together:'),
-    commandLine('pinwise topology --measure --format json > NODE.json', 'the command that measures a node'),
-    commandLine('pinwise report NODE1.json NODE2.json -o fleet.html', 'the command that writes the report'));
+  h(
+    'div',
+    {},
+    h(
+      'p',
+      {},
+      fleet.nodes.length < 2
+        ? `Records of ${count(fleet.nodes.length, 'host')} with figures: a fleet is two or more.`
+        : 'No figure is known of two nodes: the same must be measured on each.',
+    ),
+    h(
+      'p',
+      {},
+      'Measure each machine, export its record, and open them together:',
+    ),
+    commandLine(
+      'pinwise topology --measure --format json > NODE.json',
+      'the command that measures a node',
+    ),
+    commandLine(
+      'pinwise report NODE1.json NODE2.json -o fleet.html',
+      'the command that writes the report',
+    ),
+  );
 
 function verdictOf(fleet: Fleet): string {
   const size = `${count(fleet.nodes.length, 'node')} in ${count(fleet.groups.length, 'group')} of equal machines, ${count(fleet.columns.length, 'figure')}`;
@@ -86,61 +160,161 @@ function verdictOf(fleet: Fleet): string {
     return `${count(nodes, 'node stands', 'nodes stand')} out among ${nodes === 1 ? 'its' : 'their'} equals, in ${count(fleet.findings.length, 'figure')} (${size}).`;
   }
   const large = fleet.groups.some((group) => group.nodes >= LEAST_GROUP);
-  return large ? `No node stands out among its equals (${size}).` : `No group has the ${LEAST_GROUP} nodes that outliers need; figures are only set beside their group's median (${size}).`;
+  return large
+    ? `No node stands out among its equals (${size}).`
+    : `No group has the ${LEAST_GROUP} nodes that outliers need; figures are only set beside their group's median (${size}).`;
 }
 
 function findings(fleet: Fleet): HTMLElement {
   const shown = fleet.findings.slice(0, MOST_FINDINGS);
   const more = fleet.findings.length - shown.length;
-  return section('What stands out, worst first',
-    h('ul', { class: 'findings' }, ...shown.map((finding) => h('li', { class: 'warning' },
-      visible(finding.sentence), ' ', h('a', { href: `#/record/${encodeURIComponent(finding.cell.record)}`, aria: { label: visible(`The record of ${finding.host}, ${finding.column.name}`) } }, 'Record')))),
-    more > 0 ? h('p', { class: 'muted' }, `${count(more, 'more is', 'more are')} marked in the table.`) : null);
+  return section(
+    'What stands out, worst first',
+    h(
+      'ul',
+      { class: 'findings' },
+      ...shown.map((finding) =>
+        h(
+          'li',
+          { class: 'warning' },
+          visible(finding.sentence),
+          ' ',
+          h(
+            'a',
+            {
+              href: `#/record/${encodeURIComponent(finding.cell.record)}`,
+              aria: {
+                label: visible(
+                  `The record of ${finding.host}, ${finding.column.name}`,
+                ),
+              },
+            },
+            'Record',
+          ),
+        ),
+      ),
+    ),
+    more > 0
+      ? h(
+          'p',
+          { class: 'muted' },
+          `${count(more, 'more is', 'more are')} marked in the table.`,
+        )
+      : null,
+  );
 }
 
 const explanation = (fleet: Fleet): HTMLElement => {
-  const small = fleet.groups.filter((group) => group.nodes < LEAST_GROUP).length;
-  const said = small > 0 ? ` ${count(small, 'group has', 'groups have')} fewer than ${LEAST_GROUP} nodes: there only the ratio is told.` : '';
-  return h('p', { class: 'muted' }, `Each figure and its ratio to the median of the node's group. ▲ and ▼ mark outliers above and below; colour is the ratio, from half to double.${said}`);
+  const small = fleet.groups.filter(
+    (group) => group.nodes < LEAST_GROUP,
+  ).length;
+  const said =
+    small > 0
+      ? ` ${count(small, 'group has', 'groups have')} fewer than ${LEAST_GROUP} nodes: there only the ratio is told.`
+      : '';
+  return h(
+    'p',
+    { class: 'muted' },
+    `Each figure and its ratio to the median of the node's group. ▲ and ▼ mark outliers above and below; colour is the ratio, from half to double.${said}`,
+  );
 };
 
 /** A question's figures in tables as wide as a page; most nodes first. */
 function figureTables(fleet: Fleet, painted: (() => void)[]): HTMLElement[] {
-  const columnsOf = (question: string): Column[] => fleet.columns.filter((column) => column.question === question);
-  const nodesOf = (columns: readonly Column[]): Node[] => fleet.nodes.filter((node) => columns.some((column) => node.cells.has(column.key)));
+  const columnsOf = (question: string): Column[] =>
+    fleet.columns.filter((column) => column.question === question);
+  const nodesOf = (columns: readonly Column[]): Node[] =>
+    fleet.nodes.filter((node) =>
+      columns.some((column) => node.cells.has(column.key)),
+    );
   const questions = [...new Set(fleet.columns.map((column) => column.question))]
-    .map((question) => ({ question, columns: columnsOf(question), nodes: nodesOf(columnsOf(question)) }))
-    .sort((a, b) => b.nodes.length - a.nodes.length || a.question.localeCompare(b.question));
+    .map((question) => ({
+      question,
+      columns: columnsOf(question),
+      nodes: nodesOf(columnsOf(question)),
+    }))
+    .sort(
+      (a, b) =>
+        b.nodes.length - a.nodes.length || a.question.localeCompare(b.question),
+    );
   return questions.flatMap(({ question, columns, nodes }) => {
     const tables: HTMLElement[] = [];
-    const width = Math.ceil(columns.length / Math.ceil(columns.length / MOST_COLUMNS));
+    const width = Math.ceil(
+      columns.length / Math.ceil(columns.length / MOST_COLUMNS),
+    );
     for (let at = 0; at < columns.length; at += width) {
       const some = columns.slice(at, at + width);
-      const part = columns.length > MOST_COLUMNS ? `, figures ${at + 1} to ${at + some.length} of ${columns.length}` : '';
-      tables.push(figureTable(visible(`${question}, ${count(nodes.length, 'node')}${part}`), nodes, some, painted));
+      const part =
+        columns.length > MOST_COLUMNS
+          ? `, figures ${at + 1} to ${at + some.length} of ${columns.length}`
+          : '';
+      tables.push(
+        figureTable(
+          visible(`${question}, ${count(nodes.length, 'node')}${part}`),
+          nodes,
+          some,
+          painted,
+        ),
+      );
     }
     return tables;
   });
 }
 
-function figureTable(caption: string, nodes: readonly Node[], columns: readonly Column[], painted: (() => void)[]): HTMLElement {
+function figureTable(
+  caption: string,
+  nodes: readonly Node[],
+  columns: readonly Column[],
+  painted: (() => void)[],
+): HTMLElement {
   const { body, more } = rowsOf(nodes, columns, painted);
-  return h('div', { class: 'scroll', role: 'region', tabIndex: 0, aria: { label: caption } },
-    h('table', { class: 'fleet' },
+  return h(
+    'div',
+    { class: 'scroll', role: 'region', tabIndex: 0, aria: { label: caption } },
+    h(
+      'table',
+      { class: 'fleet' },
       h('caption', {}, caption),
-      h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Node'), ...columns.map((column) => h('th', { scope: 'col' }, visible(column.unit ? `${column.name}, ${column.unit}` : column.name))))),
-      body),
-    more);
+      h(
+        'thead',
+        {},
+        h(
+          'tr',
+          {},
+          h('th', { scope: 'col' }, 'Node'),
+          ...columns.map((column) =>
+            h(
+              'th',
+              { scope: 'col' },
+              visible(
+                column.unit ? `${column.name}, ${column.unit}` : column.name,
+              ),
+            ),
+          ),
+        ),
+      ),
+      body,
+    ),
+    more,
+  );
 }
 
 /** Rows so many at a time: nodes that stand out come first. */
-function rowsOf(nodes: readonly Node[], columns: readonly Column[], painted: (() => void)[]): { body: HTMLElement; more: HTMLElement } {
+function rowsOf(
+  nodes: readonly Node[],
+  columns: readonly Column[],
+  painted: (() => void)[],
+): { body: HTMLElement; more: HTMLElement } {
   const body = h('tbody');
   const more = h('button', { type: 'button', class: 'more' });
   const draw = (): void => {
     const at = body.childElementCount;
     const from = painted.length;
-    body.append(...nodes.slice(at, at + ROWS_AT_A_TIME).map((node) => row(node, columns, painted)));
+    body.append(
+      ...nodes
+        .slice(at, at + ROWS_AT_A_TIME)
+        .map((node) => row(node, columns, painted)),
+    );
     // Those drawn later are not painted with the view.
     if (at > 0) painted.slice(from).forEach((paint) => paint());
     const left = nodes.length - body.childElementCount;
@@ -152,18 +326,52 @@ function rowsOf(nodes: readonly Node[], columns: readonly Column[], painted: (()
   return { body, more };
 }
 
-function row(node: Node, columns: readonly Column[], painted: (() => void)[]): HTMLElement {
-  return h('tr', {}, h('th', { scope: 'row', title: visible(node.group) }, visible(node.host || 'not told')), ...columns.map((column) => figureCell(node.cells.get(column.key), column, painted)));
+function row(
+  node: Node,
+  columns: readonly Column[],
+  painted: (() => void)[],
+): HTMLElement {
+  return h(
+    'tr',
+    {},
+    h(
+      'th',
+      { scope: 'row', title: visible(node.group) },
+      visible(node.host || 'not told'),
+    ),
+    ...columns.map((column) =>
+      figureCell(node.cells.get(column.key), column, painted),
+    ),
+  );
 }
 
-function figureCell(cell: Cell | undefined, column: Column, painted: (() => void)[]): HTMLElement {
+function figureCell(
+  cell: Cell | undefined,
+  column: Column,
+  painted: (() => void)[],
+): HTMLElement {
   if (!cell) return h('td', { class: 'number' }, '–');
-  const mark = cell.isOutlier ? h('strong', {}, cell.value > cell.median ? '▲ ' : '▼ ') : null;
-  const ratio = cell.ratio === null || cell.equals < 2 ? 'no equals' : timesMark(cell.ratio);
-  const element = h('td', { class: 'number figure-cell' }, mark, visible(quantity(cell.value, column.unit)), h('br'), h('small', {}, ratio));
+  const mark = cell.isOutlier
+    ? h('strong', {}, cell.value > cell.median ? '▲ ' : '▼ ')
+    : null;
+  const ratio =
+    cell.ratio === null || cell.equals < 2
+      ? 'no equals'
+      : timesMark(cell.ratio);
+  const element = h(
+    'td',
+    { class: 'number figure-cell' },
+    mark,
+    visible(quantity(cell.value, column.unit)),
+    h('br'),
+    h('small', {}, ratio),
+  );
   painted.push(() => {
     // Half is one end of the scale, double the other.
-    const share = cell.ratio !== null && cell.ratio > 0 ? 0.5 + Math.log2(cell.ratio) / 2 : 0.5;
+    const share =
+      cell.ratio !== null && cell.ratio > 0
+        ? 0.5 + Math.log2(cell.ratio) / 2
+        : 0.5;
     const colour = colourAt(theme().diverging, share);
     element.style.backgroundColor = colour;
     element.style.color = inkOn(colour);
@@ -172,7 +380,19 @@ function figureCell(cell: Cell | undefined, column: Column, painted: (() => void
 }
 
 function method(fleet: Fleet): HTMLElement {
-  const sizes = fleet.groups.map((group) => group.nodes).filter((nodes) => nodes >= LEAST_GROUP);
-  const chance = sizes.length > 0 ? ` Groups this small have outliers by chance, too: among equal nodes with normal figures, in about ${chancePercent(Math.min(...sizes))} of 100 figures.` : '';
-  return section('How it is judged', h('p', {}, `The newest complete record of each host and question. Equals are nodes of the same CPU model and shape. A node stands out where its modified z-score, from the median and the median absolute deviation of its group, lies beyond ${Z_LIMIT} (Iglewicz and Hoaglin, 1993), in groups of ${LEAST_GROUP} nodes or more.${chance}`));
+  const sizes = fleet.groups
+    .map((group) => group.nodes)
+    .filter((nodes) => nodes >= LEAST_GROUP);
+  const chance =
+    sizes.length > 0
+      ? ` Groups this small have outliers by chance, too: among equal nodes with normal figures, in about ${chancePercent(Math.min(...sizes))} of 100 figures.`
+      : '';
+  return section(
+    'How it is judged',
+    h(
+      'p',
+      {},
+      `The newest complete record of each host and question. Equals are nodes of the same CPU model and shape. A node stands out where its modified z-score, from the median and the median absolute deviation of its group, lies beyond ${Z_LIMIT} (Iglewicz and Hoaglin, 1993), in groups of ${LEAST_GROUP} nodes or more.${chance}`,
+    ),
+  );
 }

@@ -3,19 +3,48 @@
 import { describe, expect, test } from 'vitest';
 
 import type { Entry } from '../../source';
-import { addressOf, changeWords, filterOf, kindWords, machineChanges, oldestFirst, overTime, subjectsOf } from './shape';
+import {
+  addressOf,
+  changeWords,
+  filterOf,
+  kindWords,
+  machineChanges,
+  oldestFirst,
+  overTime,
+  subjectsOf,
+} from './shape';
 
 const entry = (id: string, more: Partial<Entry> = {}): Entry => ({
-  id, schema: 'pinwise.comparison/1', time: `2026-01-${id.padStart(2, '0')}T00:00:00Z`, host: 'a', title: 'xz', verdict: '', complete: true, tags: [], subject: 'comparison · xz', machine: 'EPYC, shape ab, kernel 6.1',
-  figures: [{ name: 'os-default', unit: 's', value: Number(id), low: null, high: null }], ...more,
+  id,
+  schema: 'pinwise.comparison/1',
+  time: `2026-01-${id.padStart(2, '0')}T00:00:00Z`,
+  host: 'a',
+  title: 'xz',
+  verdict: '',
+  complete: true,
+  tags: [],
+  subject: 'comparison · xz',
+  machine: 'EPYC, shape ab, kernel 6.1',
+  figures: [
+    { name: 'os-default', unit: 's', value: Number(id), low: null, high: null },
+  ],
+  ...more,
 });
 
 describe('filters', () => {
   test('an address holds them, and gives them back', () => {
-    const filter = { host: 'node 7 & co', schema: 'pinwise.trace/1', text: '</script> ünïcode' };
-    expect(filterOf(new URLSearchParams(addressOf(filter).split('?')[1]))).toEqual(filter);
+    const filter = {
+      host: 'node 7 & co',
+      schema: 'pinwise.trace/1',
+      text: '</script> ünïcode',
+    };
+    expect(
+      filterOf(new URLSearchParams(addressOf(filter).split('?')[1])),
+    ).toEqual(filter);
     expect(addressOf({})).toBe('#/history');
-    expect(filterOf(new URLSearchParams('limit=5&offset=2&else=1'))).toEqual({});
+    expect(filterOf(new URLSearchParams('limit=5&offset=2&else=1'))).toEqual(
+      {},
+    );
   });
 
   test('kinds are words', () => {
@@ -27,30 +56,66 @@ describe('filters', () => {
 
 describe('over time', () => {
   test('each host has its points, oldest first, of the figure that is asked for', () => {
-    const other = entry('3', { host: 'b', figures: [{ name: 'one-llc', unit: 's', value: 9, low: 8, high: 10 }] });
-    const data = overTime([entry('5'), entry('2'), other, entry('4', { time: 'never' })], null);
+    const other = entry('3', {
+      host: 'b',
+      figures: [{ name: 'one-llc', unit: 's', value: 9, low: 8, high: 10 }],
+    });
+    const data = overTime(
+      [entry('5'), entry('2'), other, entry('4', { time: 'never' })],
+      null,
+    );
     expect(data.figures).toEqual(['os-default', 'one-llc']);
-    expect(data.hosts.map((host) => [host.host, host.points.map((p) => p.figure.value)])).toEqual([['a', [2, 5]]]);
-    expect(overTime([entry('5'), other], 'one-llc').hosts.map((host) => host.host)).toEqual(['b']);
+    expect(
+      data.hosts.map((host) => [
+        host.host,
+        host.points.map((p) => p.figure.value),
+      ]),
+    ).toEqual([['a', [2, 5]]]);
+    expect(
+      overTime([entry('5'), other], 'one-llc').hosts.map((host) => host.host),
+    ).toEqual(['b']);
     expect(overTime([entry('5')], 'gone').hosts[0]!.points).toHaveLength(1);
   });
 
   test('a machine change is told once, in words, and for its host alone', () => {
     const changes = machineChanges([
-      entry('1'), entry('2', { host: 'b', machine: 'EPYC, shape cd, kernel 6.9' }), entry('3', { machine: null }),
-      entry('4', { machine: 'EPYC, shape ab, kernel 6.2, on kvm' }), entry('5', { machine: 'EPYC, shape ab, kernel 6.2, on kvm' }),
+      entry('1'),
+      entry('2', { host: 'b', machine: 'EPYC, shape cd, kernel 6.9' }),
+      entry('3', { machine: null }),
+      entry('4', { machine: 'EPYC, shape ab, kernel 6.2, on kvm' }),
+      entry('5', { machine: 'EPYC, shape ab, kernel 6.2, on kvm' }),
     ]);
-    expect(changes).toEqual([{ host: 'a', time: Date.parse('2026-01-04T00:00:00Z'), words: 'kernel 6.1 → 6.2, hypervisor not told → kvm' }]);
+    expect(changes).toEqual([
+      {
+        host: 'a',
+        time: Date.parse('2026-01-04T00:00:00Z'),
+        words: 'kernel 6.1 → 6.2, hypervisor not told → kvm',
+      },
+    ]);
   });
 
   test('a model with commas stays whole', () => {
-    expect(changeWords("sim 'pu:2(indexes=0, 1)', shape a", "sim 'pu:2(indexes=0, 2)', shape a")).toBe("CPU sim 'pu:2(indexes=0, 1)' → sim 'pu:2(indexes=0, 2)'");
+    expect(
+      changeWords(
+        "sim 'pu:2(indexes=0, 1)', shape a",
+        "sim 'pu:2(indexes=0, 2)', shape a",
+      ),
+    ).toBe("CPU sim 'pu:2(indexes=0, 1)' → sim 'pu:2(indexes=0, 2)'");
   });
 
   test('only questions that are asked again can be followed', () => {
     const once = entry('3', { subject: 'once' });
     const none = entry('4', { subject: 'bare', figures: [] });
-    expect(subjectsOf([entry('1'), entry('2'), once, none, none, entry('5', { subject: null })])).toEqual(['comparison · xz']);
+    expect(
+      subjectsOf([
+        entry('1'),
+        entry('2'),
+        once,
+        none,
+        none,
+        entry('5', { subject: null }),
+      ]),
+    ).toEqual(['comparison · xz']);
   });
 
   test('the older of two records comes first', () => {

@@ -29,7 +29,10 @@ export function addressOf(filter: Filter): string {
   return text ? `#/history?${text}` : '#/history';
 }
 
-const KINDS: Readonly<Record<string, string>> = { topology: 'machine', 'profile-diff': 'difference of profiles' };
+const KINDS: Readonly<Record<string, string>> = {
+  topology: 'machine',
+  'profile-diff': 'difference of profiles',
+};
 
 /** "pinwise.trace/1" in words: "trace". */
 export function kindWords(schema: string): string {
@@ -62,19 +65,35 @@ export interface OverTime {
 const timeOf = (entry: Entry): number => Date.parse(entry.time);
 
 /** A figure's values per host, oldest first, and where the machine changed. */
-export function overTime(entries: readonly Entry[], wanted: string | null): OverTime {
-  const dated = entries.filter((entry) => Number.isFinite(timeOf(entry))).sort((a, b) => timeOf(a) - timeOf(b));
+export function overTime(
+  entries: readonly Entry[],
+  wanted: string | null,
+): OverTime {
+  const dated = entries
+    .filter((entry) => Number.isFinite(timeOf(entry)))
+    .sort((a, b) => timeOf(a) - timeOf(b));
   const counted = new Map<string, number>();
-  for (const entry of dated) for (const figure of entry.figures) counted.set(figure.name, (counted.get(figure.name) ?? 0) + 1);
-  const figures = [...counted].sort((a, b) => b[1] - a[1]).map(([name]) => name);
+  for (const entry of dated)
+    for (const figure of entry.figures)
+      counted.set(figure.name, (counted.get(figure.name) ?? 0) + 1);
+  const figures = [...counted]
+    .sort((a, b) => b[1] - a[1])
+    .map(([name]) => name);
   const name = wanted !== null && counted.has(wanted) ? wanted : figures[0];
   const hosts = new Map<string, Point[]>();
   for (const entry of dated) {
     const figure = entry.figures.find((f) => f.name === name);
     if (!figure || typeof figure.value !== 'number') continue;
-    hosts.set(entry.host, [...(hosts.get(entry.host) ?? []), { entry, time: timeOf(entry), figure }]);
+    hosts.set(entry.host, [
+      ...(hosts.get(entry.host) ?? []),
+      { entry, time: timeOf(entry), figure },
+    ]);
   }
-  return { figures, hosts: [...hosts].map(([host, points]) => ({ host, points })), changes: machineChanges(dated) };
+  return {
+    figures,
+    hosts: [...hosts].map(([host, points]) => ({ host, points })),
+    changes: machineChanges(dated),
+  };
 }
 
 /** Where a host's machine differs from its record before; what is not told is no change. */
@@ -85,14 +104,23 @@ export function machineChanges(oldestFirst: readonly Entry[]): Change[] {
     if (entry.machine === null) continue;
     const before = last.get(entry.host);
     if (before !== undefined && before !== entry.machine) {
-      changes.push({ host: entry.host, time: timeOf(entry), words: changeWords(before, entry.machine) });
+      changes.push({
+        host: entry.host,
+        time: timeOf(entry),
+        words: changeWords(before, entry.machine),
+      });
     }
     last.set(entry.host, entry.machine);
   }
   return changes;
 }
 
-const PARTS = [['shape ', 'shape'], ['kernel ', 'kernel'], ['microcode ', 'microcode'], ['on ', 'hypervisor']] as const;
+const PARTS = [
+  ['shape ', 'shape'],
+  ['kernel ', 'kernel'],
+  ['microcode ', 'microcode'],
+  ['on ', 'hypervisor'],
+] as const;
 
 /** "EPYC, shape ab, kernel 6.1" taken apart; what has no prefix is the CPU's model. */
 export function machineParts(machine: string): Map<string, string> {
@@ -113,7 +141,10 @@ export function changeWords(before: string, after: string): string {
   const names = ['CPU', ...PARTS.map(([, name]) => name)];
   return names
     .filter((name) => a.get(name) !== b.get(name))
-    .map((name) => `${name} ${a.get(name) ?? 'not told'} → ${b.get(name) ?? 'not told'}`)
+    .map(
+      (name) =>
+        `${name} ${a.get(name) ?? 'not told'} → ${b.get(name) ?? 'not told'}`,
+    )
     .join(', ');
 }
 
@@ -121,9 +152,13 @@ export function changeWords(before: string, after: string): string {
 export function subjectsOf(entries: readonly Entry[]): string[] {
   const counted = new Map<string, number>();
   for (const entry of entries) {
-    if (entry.subject !== null && entry.figures.length > 0) counted.set(entry.subject, (counted.get(entry.subject) ?? 0) + 1);
+    if (entry.subject !== null && entry.figures.length > 0)
+      counted.set(entry.subject, (counted.get(entry.subject) ?? 0) + 1);
   }
-  return [...counted].filter(([, times]) => times > 1).sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0])).map(([subject]) => subject);
+  return [...counted]
+    .filter(([, times]) => times > 1)
+    .sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]))
+    .map(([subject]) => subject);
 }
 
 /** Two chosen records, the older first. */

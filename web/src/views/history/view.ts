@@ -7,7 +7,14 @@ import type { Entry, Filter, Listing } from '../../source';
 import type { Page, Part } from '../../view';
 import { commandLine } from '../../words';
 import { MOST_POINTS, overTimePart } from './over-time';
-import { AT_A_TIME, addressOf, filterOf, kindWords, oldestFirst, subjectsOf } from './shape';
+import {
+  AT_A_TIME,
+  addressOf,
+  filterOf,
+  kindWords,
+  oldestFirst,
+  subjectsOf,
+} from './shape';
 
 /** Milliseconds without a key before a search. */
 const PAUSE = 200;
@@ -30,35 +37,66 @@ interface Held {
 }
 
 /** The history, or the records of a report. */
-export async function historyView(query: URLSearchParams, page: Page): Promise<Part> {
+export async function historyView(
+  query: URLSearchParams,
+  page: Page,
+): Promise<Part> {
   const filter = filterOf(query);
   const listing = await page.source.list({ ...filter, limit: AT_A_TIME });
   const title = page.source.kind === 'file' ? 'Records' : 'History';
   document.title = `${title} · pinwise`;
   const held: Held = {
-    page, filter, listing, chosen: new Map(), turn: 0, plotted: null,
-    body: h('div'), summary: h('p', { class: 'muted', role: 'status' }), compare: h('div', { class: 'compare-bar' }), plot: h('div'),
+    page,
+    filter,
+    listing,
+    chosen: new Map(),
+    turn: 0,
+    plotted: null,
+    body: h('div'),
+    summary: h('p', { class: 'muted', role: 'status' }),
+    compare: h('div', { class: 'compare-bar' }),
+    plot: h('div'),
     controls: filterControls(filter),
   };
   let timer: ReturnType<typeof setTimeout> | undefined;
   held.controls.element.addEventListener('input', (event) => {
     clearTimeout(timer);
-    timer = setTimeout(() => void narrow(held), event.target instanceof HTMLSelectElement ? 0 : PAUSE);
+    timer = setTimeout(
+      () => void narrow(held),
+      event.target instanceof HTMLSelectElement ? 0 : PAUSE,
+    );
   });
-  held.controls.element.addEventListener('submit', (event) => event.preventDefault());
+  held.controls.element.addEventListener('submit', (event) =>
+    event.preventDefault(),
+  );
   const stop = page.source.watchList(() => {
     clearTimeout(timer);
-    timer = setTimeout(() => void reload(held, Math.max(AT_A_TIME, held.listing.records.length)), PAUSE);
+    timer = setTimeout(
+      () => void reload(held, Math.max(AT_A_TIME, held.listing.records.length)),
+      PAUSE,
+    );
   });
   show(held);
   await plot(held);
-  const element = h('div', {}, h('h1', {}, title), held.controls.element, held.plot, held.summary, held.compare, held.body);
-  return { element, dispose: () => {
-    clearTimeout(timer);
-    held.turn += 1;
-    stop();
-    held.plotted?.dispose();
-  } };
+  const element = h(
+    'div',
+    {},
+    h('h1', {}, title),
+    held.controls.element,
+    held.plot,
+    held.summary,
+    held.compare,
+    held.body,
+  );
+  return {
+    element,
+    dispose: () => {
+      clearTimeout(timer);
+      held.turn += 1;
+      stop();
+      held.plotted?.dispose();
+    },
+  };
 }
 
 interface Controls {
@@ -67,29 +105,72 @@ interface Controls {
   offer(listing: Listing, filter: Filter): void;
 }
 
-const SELECTS = [['host', 'Host'], ['schema', 'Kind'], ['tag', 'Tag'], ['subject', 'Over time']] as const;
+const SELECTS = [
+  ['host', 'Host'],
+  ['schema', 'Kind'],
+  ['tag', 'Tag'],
+  ['subject', 'Over time'],
+] as const;
 
 function filterControls(filter: Filter): Controls {
-  const text = h('input', { type: 'search', value: filter.text ?? '', placeholder: 'words of title, host, verdict, tag' });
-  const selects = SELECTS.map(([key, name]) => ({ key, select: h('select', { name: key }), name }));
-  const element = h('form', { class: 'controls filters', role: 'search' }, h('label', {}, 'Words ', text), ...selects.map(({ name, select }) => h('label', {}, `${name} `, select)));
+  const text = h('input', {
+    type: 'search',
+    value: filter.text ?? '',
+    placeholder: 'words of title, host, verdict, tag',
+  });
+  const selects = SELECTS.map(([key, name]) => ({
+    key,
+    select: h('select', { name: key }),
+    name,
+  }));
+  const element = h(
+    'form',
+    { class: 'controls filters', role: 'search' },
+    h('label', {}, 'Words ', text),
+    ...selects.map(({ name, select }) => h('label', {}, `${name} `, select)),
+  );
   return {
     element,
     read: () => {
       const next: Filter = text.value ? { text: text.value } : {};
-      for (const { key, select } of selects) if (select.value) next[key] = select.value;
+      for (const { key, select } of selects)
+        if (select.value) next[key] = select.value;
       return next;
     },
     offer: (listing, now) => {
-      const values = { host: listing.hosts, schema: listing.schemas, tag: listing.tags, subject: subjectsOf(listing.records) };
+      const values = {
+        host: listing.hosts,
+        schema: listing.schemas,
+        tag: listing.tags,
+        subject: subjectsOf(listing.records),
+      };
       for (const { key, select } of selects) {
         const chosen = now[key] ?? '';
         const offered = values[key].slice(0, MOST_OFFERED);
-        const all = chosen && !offered.includes(chosen) ? [chosen, ...offered] : offered;
-        const word = (value: string): string => visible(key === 'schema' ? kindWords(value) : value);
-        fill(select, h('option', { value: '' }, key === 'subject' ? 'choose a question' : 'all'), ...all.map((value) => h('option', { value, selected: value === chosen }, word(value))));
+        const all =
+          chosen && !offered.includes(chosen) ? [chosen, ...offered] : offered;
+        const word = (value: string): string =>
+          visible(key === 'schema' ? kindWords(value) : value);
+        fill(
+          select,
+          h(
+            'option',
+            { value: '' },
+            key === 'subject' ? 'choose a question' : 'all',
+          ),
+          ...all.map((value) =>
+            h('option', { value, selected: value === chosen }, word(value)),
+          ),
+        );
         const more = values[key].length - MOST_OFFERED;
-        if (more > 0) select.append(h('option', { disabled: true }, `and ${more.toLocaleString('en-US')} more: narrow by words`));
+        if (more > 0)
+          select.append(
+            h(
+              'option',
+              { disabled: true },
+              `and ${more.toLocaleString('en-US')} more: narrow by words`,
+            ),
+          );
         select.parentElement!.hidden = all.length === 0;
       }
     },
@@ -115,7 +196,8 @@ async function reload(held: Held, limit: number): Promise<boolean> {
     show(held);
     return true;
   } catch (error) {
-    if (own === held.turn) held.summary.textContent = `The list is not up to date: ${error instanceof Error ? visible(error.message) : ''}`;
+    if (own === held.turn)
+      held.summary.textContent = `The list is not up to date: ${error instanceof Error ? visible(error.message) : ''}`;
     return false;
   }
 }
@@ -133,7 +215,10 @@ async function plot(held: Held): Promise<void> {
   const subject = held.filter.subject;
   if (!subject) return;
   const own = held.turn;
-  const listing = await held.page.source.list({ ...held.filter, limit: MOST_POINTS });
+  const listing = await held.page.source.list({
+    ...held.filter,
+    limit: MOST_POINTS,
+  });
   if (own !== held.turn) return;
   held.plotted = overTimePart(subject, listing, held.page);
   held.plot.replaceChildren(held.plotted.element);
@@ -145,53 +230,140 @@ function show(held: Held): void {
   const isFiltered = addressOf(filter) !== addressOf({});
   held.controls.element.hidden = listing.total === 0 && !isFiltered;
   if (listing.total === 0) {
-    held.summary.textContent = isFiltered ? 'No record passes these filters.' : '';
-    fill(held.body, isFiltered ? h('p', {}, h('a', { href: '#/history' }, 'Show all records')) : firstSteps(held.page));
+    held.summary.textContent = isFiltered
+      ? 'No record passes these filters.'
+      : '';
+    fill(
+      held.body,
+      isFiltered
+        ? h('p', {}, h('a', { href: '#/history' }, 'Show all records'))
+        : firstSteps(held.page),
+    );
     return;
   }
   const shown = listing.records.length;
-  held.summary.textContent = shown < listing.total ? `The newest ${shown.toLocaleString('en-US')} of ${count(listing.total, 'record')}` : count(listing.total, 'record');
-  const button = h('button', { type: 'button', onclick: () => void more(held) }, `Show ${Math.min(AT_A_TIME, listing.total - shown)} more`);
+  held.summary.textContent =
+    shown < listing.total
+      ? `The newest ${shown.toLocaleString('en-US')} of ${count(listing.total, 'record')}`
+      : count(listing.total, 'record');
+  const button = h(
+    'button',
+    { type: 'button', onclick: () => void more(held) },
+    `Show ${Math.min(AT_A_TIME, listing.total - shown)} more`,
+  );
   fill(held.body, tableOf(held), shown < listing.total ? button : null);
   showCompare(held);
 }
 
 /** What to do in an empty store. */
 const firstSteps = (page: Page): HTMLElement =>
-  h('div', {},
-    h('p', {}, page.source.kind === 'site' ? 'No records yet. These make the first ones; this page shows them as they come:' : 'This report has no records. These make some:'),
-    commandLine('pinwise topology --measure', 'the command that measures this machine'),
-    commandLine('pinwise compare -- COMMAND', 'the command that compares placements'));
+  h(
+    'div',
+    {},
+    h(
+      'p',
+      {},
+      page.source.kind === 'site'
+        ? 'No records yet. These make the first ones; this page shows them as they come:'
+        : 'This report has no records. These make some:',
+    ),
+    commandLine(
+      'pinwise topology --measure',
+      'the command that measures this machine',
+    ),
+    commandLine(
+      'pinwise compare -- COMMAND',
+      'the command that compares placements',
+    ),
+  );
 
 const COLUMNS = ['Time', 'Kind', 'Host', 'Record'] as const;
 
 function tableOf(held: Held): HTMLElement {
-  const canCompare = held.page.source.kind === 'site' || held.listing.records.some((a) => held.listing.records.some((b) => held.page.source.canDiff(a.id, b.id)));
+  const canCompare =
+    held.page.source.kind === 'site' ||
+    held.listing.records.some((a) =>
+      held.listing.records.some((b) => held.page.source.canDiff(a.id, b.id)),
+    );
   const hasTags = held.listing.tags.length > 0;
-  const heads = [...(canCompare ? ['Compare'] : []), ...COLUMNS, ...(hasTags ? ['Tags'] : [])];
-  const rows = held.listing.records.map((entry) => rowOf(held, entry, canCompare, hasTags));
-  return h('table', { class: 'records', role: 'table' },
-    h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, ...heads.map((name) => h('th', { scope: 'col', role: 'columnheader' }, name)))),
-    h('tbody', { role: 'rowgroup' }, ...rows));
+  const heads = [
+    ...(canCompare ? ['Compare'] : []),
+    ...COLUMNS,
+    ...(hasTags ? ['Tags'] : []),
+  ];
+  const rows = held.listing.records.map((entry) =>
+    rowOf(held, entry, canCompare, hasTags),
+  );
+  return h(
+    'table',
+    { class: 'records', role: 'table' },
+    h(
+      'thead',
+      { role: 'rowgroup' },
+      h(
+        'tr',
+        { role: 'row' },
+        ...heads.map((name) =>
+          h('th', { scope: 'col', role: 'columnheader' }, name),
+        ),
+      ),
+    ),
+    h('tbody', { role: 'rowgroup' }, ...rows),
+  );
 }
 
-function rowOf(held: Held, entry: Entry, canCompare: boolean, hasTags: boolean): HTMLElement {
-  const cell = (...children: Parameters<typeof fill> extends [Element, ...infer C] ? C : never): HTMLElement => h('td', { role: 'cell' }, ...children);
-  const box = h('input', { type: 'checkbox', checked: held.chosen.has(entry.id), aria: { label: visible(`Compare ${entry.title}, ${entry.host}, ${minute(entry.time)}`) } });
+function rowOf(
+  held: Held,
+  entry: Entry,
+  canCompare: boolean,
+  hasTags: boolean,
+): HTMLElement {
+  const cell = (
+    ...children: Parameters<typeof fill> extends [Element, ...infer C]
+      ? C
+      : never
+  ): HTMLElement => h('td', { role: 'cell' }, ...children);
+  const box = h('input', {
+    type: 'checkbox',
+    checked: held.chosen.has(entry.id),
+    aria: {
+      label: visible(
+        `Compare ${entry.title}, ${entry.host}, ${minute(entry.time)}`,
+      ),
+    },
+  });
   box.addEventListener('change', () => {
     if (box.checked) held.chosen.set(entry.id, entry);
     else held.chosen.delete(entry.id);
     showCompare(held);
   });
-  const tags = entry.tags.map((tag) => h('a', { href: addressOf({ tag }), class: 'tag' }, visible(tag)));
-  const verdict = entry.complete ? visible(entry.verdict) : '◌ unfinished: running, or cut off';
-  return h('tr', { role: 'row', class: entry.complete ? '' : 'unfinished' },
+  const tags = entry.tags.map((tag) =>
+    h('a', { href: addressOf({ tag }), class: 'tag' }, visible(tag)),
+  );
+  const verdict = entry.complete
+    ? visible(entry.verdict)
+    : '◌ unfinished: running, or cut off';
+  return h(
+    'tr',
+    { role: 'row', class: entry.complete ? '' : 'unfinished' },
     canCompare ? h('td', { role: 'cell', class: 'pick' }, box) : null,
     h('td', { role: 'cell', class: 'when' }, minute(entry.time)),
     cell(visible(kindWords(entry.schema))),
-    cell(h('a', { href: addressOf({ host: entry.host }) }, visible(entry.host))),
-    h('th', { scope: 'row', role: 'rowheader' }, h('a', { class: 'title', href: `#/record/${encodeURIComponent(entry.id)}` }, visible(entry.title || entry.id)), h('div', { class: 'muted' }, verdict)),
-    hasTags ? cell(...tags) : null);
+    cell(
+      h('a', { href: addressOf({ host: entry.host }) }, visible(entry.host)),
+    ),
+    h(
+      'th',
+      { scope: 'row', role: 'rowheader' },
+      h(
+        'a',
+        { class: 'title', href: `#/record/${encodeURIComponent(entry.id)}` },
+        visible(entry.title || entry.id),
+      ),
+      h('div', { class: 'muted' }, verdict),
+    ),
+    hasTags ? cell(...tags) : null,
+  );
 }
 
 function showCompare(held: Held): void {
@@ -201,10 +373,37 @@ function showCompare(held: Held): void {
     return;
   }
   if (chosen.length !== 2) {
-    fill(held.compare, h('p', { role: 'status' }, chosen.length === 1 ? 'One record is chosen; choose another one to compare.' : `${chosen.length} records are chosen; two can be compared.`));
+    fill(
+      held.compare,
+      h(
+        'p',
+        { role: 'status' },
+        chosen.length === 1
+          ? 'One record is chosen; choose another one to compare.'
+          : `${chosen.length} records are chosen; two can be compared.`,
+      ),
+    );
     return;
   }
   const [a, b] = oldestFirst(chosen[0]!, chosen[1]!);
-  const link = h('a', { href: `#/diff/${encodeURIComponent(a.id)}/${encodeURIComponent(b.id)}` }, 'Compare the two chosen records');
-  fill(held.compare, h('p', { role: 'status' }, link, h('span', { class: 'muted' }, visible(`: ${minute(a.time)} ${a.host} with ${minute(b.time)} ${b.host}`))));
+  const link = h(
+    'a',
+    { href: `#/diff/${encodeURIComponent(a.id)}/${encodeURIComponent(b.id)}` },
+    'Compare the two chosen records',
+  );
+  fill(
+    held.compare,
+    h(
+      'p',
+      { role: 'status' },
+      link,
+      h(
+        'span',
+        { class: 'muted' },
+        visible(
+          `: ${minute(a.time)} ${a.host} with ${minute(b.time)} ${b.host}`,
+        ),
+      ),
+    ),
+  );
 }

@@ -9,7 +9,14 @@ import { tableElement } from '../../table';
 import { onTheme, theme } from '../../theme';
 import type { Part } from '../../view';
 import type { Colouring } from './figures';
-import { choices, colouring, cpuWords, firstChoice, short, stateOf } from './figures';
+import {
+  choices,
+  colouring,
+  cpuWords,
+  firstChoice,
+  short,
+  stateOf,
+} from './figures';
 import type { Box, Sizes } from './layout';
 import { layout, sizesFor } from './layout';
 import { classColour, legendOf } from './legend';
@@ -29,12 +36,20 @@ interface Spot {
 /** The drawing with its select, legend and the line that tells of a CPU. */
 export function drawing(machine: Machine): Part {
   const first = machine.measured?.cpus[0] ?? machine.cpus[0]?.cpu ?? 0;
-  const state = { key: firstChoice(machine), chosen: first, focus: machine.cpus[0]?.cpu ?? 0 };
+  const state = {
+    key: firstChoice(machine),
+    chosen: first,
+    focus: machine.cpus[0]?.cpu ?? 0,
+  };
   const stage = h('div', { class: 'drawing' });
   const legend = h('div');
   // Not live: the CPU that takes the focus is told by its own name.
   const told = h('p', { class: 'told' });
-  const figures = h('details', { class: 'figures' }, h('summary', {}, 'The figures'));
+  const figures = h(
+    'details',
+    { class: 'figures' },
+    h('summary', {}, 'The figures'),
+  );
   let spots: Spot[] = [];
   let now = colouring(machine, state.key, state.chosen);
 
@@ -43,14 +58,26 @@ export function drawing(machine: Machine): Part {
   };
   const paint = (): void => {
     now = colouring(machine, state.key, state.chosen);
-    for (const spot of spots) paintCpu(spot, now, state.chosen, `${cpuWords(machine, spot.cpu)}: ${now.words(spot.cpu)}`);
+    for (const spot of spots)
+      paintCpu(
+        spot,
+        now,
+        state.chosen,
+        `${cpuWords(machine, spot.cpu)}: ${now.words(spot.cpu)}`,
+      );
     fill(legend, legendOf(now, theme()));
     if (figures.open) fillFigures();
   };
-  const fillFigures = (): void => figures.replaceChildren(figures.firstElementChild!, tableElement(cpuTable(machine, now)));
+  const fillFigures = (): void =>
+    figures.replaceChildren(
+      figures.firstElementChild!,
+      tableElement(cpuTable(machine, now)),
+    );
   const focus = (spot: Spot | undefined): void => {
     if (!spot) return;
-    spots.find((s) => s.cpu.cpu === state.focus)?.element.setAttribute('tabindex', '-1');
+    spots
+      .find((s) => s.cpu.cpu === state.focus)
+      ?.element.setAttribute('tabindex', '-1');
     state.focus = spot.cpu.cpu;
     spot.element.setAttribute('tabindex', '0');
     spot.element.focus();
@@ -58,12 +85,25 @@ export function drawing(machine: Machine): Part {
   const controls = colourControls(machine, state, paint);
   const draw = (): void => {
     const sizes = sizesFor(machine.cpus.length);
-    const plan = layout(unitsOf(machine), Math.max(180, stage.clientWidth || 900), sizes);
+    const plan = layout(
+      unitsOf(machine),
+      Math.max(180, stage.clientWidth || 900),
+      sizes,
+    );
     spots = [];
-    const picture = svg('svg', { width: plan.width + 2, height: plan.height + 2, viewBox: `-1 -1 ${plan.width + 2} ${plan.height + 2}`, role: 'group', 'aria-label': `The machine, ${count(machine.cpus.length, 'CPU')}; arrow keys go from CPU to CPU` });
+    const picture = svg('svg', {
+      width: plan.width + 2,
+      height: plan.height + 2,
+      viewBox: `-1 -1 ${plan.width + 2} ${plan.height + 2}`,
+      role: 'group',
+      'aria-label': `The machine, ${count(machine.cpus.length, 'CPU')}; arrow keys go from CPU to CPU`,
+    });
     for (const box of plan.boxes) drawBox(picture, box, 0, 0, sizes, spots);
     for (const spot of spots) {
-      spot.element.setAttribute('tabindex', spot.cpu.cpu === state.focus ? '0' : '-1');
+      spot.element.setAttribute(
+        'tabindex',
+        spot.cpu.cpu === state.focus ? '0' : '-1',
+      );
       spot.element.addEventListener('pointerenter', () => tell(spot.cpu));
       spot.element.addEventListener('focus', () => tell(spot.cpu));
       spot.element.addEventListener('click', () => {
@@ -72,10 +112,12 @@ export function drawing(machine: Machine): Part {
         tell(spot.cpu);
       });
     }
-    picture.addEventListener('keydown', (event) => onKey(event, spots, state.focus, focus, (cpu) => {
-      controls.choose(cpu.cpu);
-      tell(cpu);
-    }));
+    picture.addEventListener('keydown', (event) =>
+      onKey(event, spots, state.focus, focus, (cpu) => {
+        controls.choose(cpu.cpu);
+        tell(cpu);
+      }),
+    );
     stage.replaceChildren(picture);
     paint();
   };
@@ -91,11 +133,30 @@ export function drawing(machine: Machine): Part {
   size.observe(stage);
   const stop = onTheme(paint);
   const caches = cacheWords(machine);
-  const element = h('div', {}, controls.element, legend, stage, told, h('p', { class: 'muted' }, 'Dotted boxes are CPUs that this process may not use, dashed ones are offline. Arrow keys go from CPU to CPU, Enter chooses one.'), caches.length > 0 ? h('p', { class: 'muted' }, `Caches: ${visible(caches.join(', '))}.`) : null, figures);
-  return { element, dispose: () => {
-    stop();
-    size.disconnect();
-  } };
+  const element = h(
+    'div',
+    {},
+    controls.element,
+    legend,
+    stage,
+    told,
+    h(
+      'p',
+      { class: 'muted' },
+      'Dotted boxes are CPUs that this process may not use, dashed ones are offline. Arrow keys go from CPU to CPU, Enter chooses one.',
+    ),
+    caches.length > 0
+      ? h('p', { class: 'muted' }, `Caches: ${visible(caches.join(', '))}.`)
+      : null,
+    figures,
+  );
+  return {
+    element,
+    dispose: () => {
+      stop();
+      size.disconnect();
+    },
+  };
 }
 
 interface State {
@@ -104,11 +165,31 @@ interface State {
 }
 
 /** The selects that say what the drawing is coloured by. */
-function colourControls(machine: Machine, state: State, paint: () => void): { element: HTMLElement; choose(cpu: number): void } {
+function colourControls(
+  machine: Machine,
+  state: State,
+  paint: () => void,
+): { element: HTMLElement; choose(cpu: number): void } {
   const all = choices(machine);
-  const figure = h('select', {}, ...all.map((choice) => h('option', { value: choice.key, selected: choice.key === state.key }, choice.name)));
+  const figure = h(
+    'select',
+    {},
+    ...all.map((choice) =>
+      h(
+        'option',
+        { value: choice.key, selected: choice.key === state.key },
+        choice.name,
+      ),
+    ),
+  );
   const cpus = machine.measured?.cpus ?? [];
-  const cpu = h('select', {}, ...cpus.map((number) => h('option', { value: `${number}` }, `CPU ${number}`)));
+  const cpu = h(
+    'select',
+    {},
+    ...cpus.map((number) =>
+      h('option', { value: `${number}` }, `CPU ${number}`),
+    ),
+  );
   const label = h('label', {}, 'Chosen CPU ', cpu);
   const show = (): void => {
     label.hidden = !all.find((choice) => choice.key === state.key)?.relates;
@@ -125,7 +206,12 @@ function colourControls(machine: Machine, state: State, paint: () => void): { el
   });
   label.hidden = !all.find((choice) => choice.key === state.key)?.relates;
   return {
-    element: h('div', { class: 'controls' }, h('label', {}, 'Colour by ', figure), label),
+    element: h(
+      'div',
+      { class: 'controls' },
+      h('label', {}, 'Colour by ', figure),
+      label,
+    ),
     choose: (number) => {
       if (label.hidden || !cpus.includes(number)) return;
       state.chosen = number;
@@ -134,28 +220,88 @@ function colourControls(machine: Machine, state: State, paint: () => void): { el
   };
 }
 
-function drawBox(parent: SVGElement, box: Box, left: number, top: number, sizes: Sizes, spots: Spot[]): void {
+function drawBox(
+  parent: SVGElement,
+  box: Box,
+  left: number,
+  top: number,
+  sizes: Sizes,
+  spots: Spot[],
+): void {
   const x = left + box.x;
   const y = top + box.y;
   const cpu = box.unit.cpu;
   if (cpu) {
-    const names = cpu.online ? (cpu.allowed ? 'cpu' : 'cpu disallowed') : 'cpu offline';
+    const names = cpu.online
+      ? cpu.allowed
+        ? 'cpu'
+        : 'cpu disallowed'
+      : 'cpu offline';
     const middle = x + box.width / 2;
     const line = (offset: number, font: number, text: string): SVGElement =>
-      svg('text', { x: middle, y: y + offset, 'text-anchor': 'middle', 'font-size': font, class: 'cpu-text', 'aria-hidden': 'true' }, text);
-    const element = svg('g', { class: names, role: 'button', 'data-cpu': cpu.cpu }, svg('rect', { x, y, width: box.width, height: box.height, rx: 3 }));
-    const number = line(box.height / 2 + (sizes.hasFigure ? -3 : 3.5), sizes.font, box.label);
-    const figure = sizes.hasFigure ? line(box.height - 5, sizes.font - 1.5, '') : null;
+      svg(
+        'text',
+        {
+          x: middle,
+          y: y + offset,
+          'text-anchor': 'middle',
+          'font-size': font,
+          class: 'cpu-text',
+          'aria-hidden': 'true',
+        },
+        text,
+      );
+    const element = svg(
+      'g',
+      { class: names, role: 'button', 'data-cpu': cpu.cpu },
+      svg('rect', { x, y, width: box.width, height: box.height, rx: 3 }),
+    );
+    const number = line(
+      box.height / 2 + (sizes.hasFigure ? -3 : 3.5),
+      sizes.font,
+      box.label,
+    );
+    const figure = sizes.hasFigure
+      ? line(box.height - 5, sizes.font - 1.5, '')
+      : null;
     parent.append(element, number, ...(figure ? [figure] : []));
-    spots.push({ cpu, x: middle, y: y + box.height / 2, element, number, figure });
+    spots.push({
+      cpu,
+      x: middle,
+      y: y + box.height / 2,
+      element,
+      number,
+      figure,
+    });
     return;
   }
-  parent.append(svg('rect', { x, y, width: box.width, height: box.height, rx: 4, class: `unit ${box.unit.kind}` }));
-  if (box.label) parent.append(svg('text', { x: x + 5, y: y + 13, 'font-size': 11, class: 'unit-name' }, box.label));
+  parent.append(
+    svg('rect', {
+      x,
+      y,
+      width: box.width,
+      height: box.height,
+      rx: 4,
+      class: `unit ${box.unit.kind}`,
+    }),
+  );
+  if (box.label)
+    parent.append(
+      svg(
+        'text',
+        { x: x + 5, y: y + 13, 'font-size': 11, class: 'unit-name' },
+        box.label,
+      ),
+    );
   for (const child of box.children) drawBox(parent, child, x, y, sizes, spots);
 }
 
-function paintCpu({ cpu, element, number, figure }: Spot, now: Colouring, chosen: number, words: string): void {
+function paintCpu(
+  { cpu, element, number, figure }: Spot,
+  now: Colouring,
+  chosen: number,
+  words: string,
+): void {
   const colours = theme();
   const value = now.kind === 'scale' ? now.values.get(cpu.cpu) : undefined;
   const group = now.kind === 'classes' ? now.of.get(cpu.cpu) : undefined;
@@ -165,18 +311,34 @@ function paintCpu({ cpu, element, number, figure }: Spot, now: Colouring, chosen
     colour = colourAt(colours.scale, shareOf(value, now.low, now.high));
     told = short(value);
   }
-  if (now.kind === 'classes' && group !== undefined && stateOf(cpu) !== 'offline') {
+  if (
+    now.kind === 'classes' &&
+    group !== undefined &&
+    stateOf(cpu) !== 'offline'
+  ) {
     colour = classColour(colours, group);
     told = (now.names[group] ?? '').length <= 3 ? now.names[group]! : '';
   }
-  element.querySelector('rect')!.setAttribute('fill', colour ?? colours.surface);
-  for (const text of [number, figure]) text?.setAttribute('fill', colour ? inkOn(colour) : colours.muted);
+  element
+    .querySelector('rect')!
+    .setAttribute('fill', colour ?? colours.surface);
+  for (const text of [number, figure])
+    text?.setAttribute('fill', colour ? inkOn(colour) : colours.muted);
   if (figure) figure.textContent = visible(told);
   element.setAttribute('aria-label', visible(words));
-  element.classList.toggle('chosen', now.kind === 'scale' && cpu.cpu === chosen && value === undefined);
+  element.classList.toggle(
+    'chosen',
+    now.kind === 'scale' && cpu.cpu === chosen && value === undefined,
+  );
 }
 
-function onKey(event: KeyboardEvent, spots: readonly Spot[], focused: number, focus: (spot: Spot | undefined) => void, choose: (cpu: Cpu) => void): void {
+function onKey(
+  event: KeyboardEvent,
+  spots: readonly Spot[],
+  focused: number,
+  focus: (spot: Spot | undefined) => void,
+  choose: (cpu: Cpu) => void,
+): void {
   const at = spots.findIndex((spot) => spot.cpu.cpu === focused);
   const here = spots[at];
   if (!here) return;
@@ -196,9 +358,15 @@ function onKey(event: KeyboardEvent, spots: readonly Spot[], focused: number, fo
 }
 
 /** The CPU in the next row below (1) or above (−1) that is least far to the side. */
-function nearest(spots: readonly Spot[], from: Spot, direction: 1 | -1): Spot | undefined {
+function nearest(
+  spots: readonly Spot[],
+  from: Spot,
+  direction: 1 | -1,
+): Spot | undefined {
   const ahead = spots.filter((spot) => (spot.y - from.y) * direction > 2);
-  const rows = ahead.map((spot) => Math.abs(spot.y - from.y) + 2 * Math.abs(spot.x - from.x));
+  const rows = ahead.map(
+    (spot) => Math.abs(spot.y - from.y) + 2 * Math.abs(spot.x - from.x),
+  );
   return ahead[rows.indexOf(Math.min(...rows))];
 }
 
@@ -206,7 +374,23 @@ function nearest(spots: readonly Spot[], from: Spot, direction: 1 | -1): Spot | 
 function cpuTable(machine: Machine, now: Colouring): Table {
   return {
     caption: 'CPUs, their units and the figure that they are coloured by',
-    columns: [{ name: 'CPU', isNumber: true }, { name: 'Core', isNumber: true }, { name: 'LLC', isNumber: true }, { name: 'Node', isNumber: true }, { name: 'Package', isNumber: true }, { name: 'State' }, { name: 'Figure' }],
-    rows: machine.cpus.map((cpu) => [cpu.cpu, cpu.core, cpu.llc, cpu.node, cpu.package, stateOf(cpu), now.words(cpu)]),
+    columns: [
+      { name: 'CPU', isNumber: true },
+      { name: 'Core', isNumber: true },
+      { name: 'LLC', isNumber: true },
+      { name: 'Node', isNumber: true },
+      { name: 'Package', isNumber: true },
+      { name: 'State' },
+      { name: 'Figure' },
+    ],
+    rows: machine.cpus.map((cpu) => [
+      cpu.cpu,
+      cpu.core,
+      cpu.llc,
+      cpu.node,
+      cpu.package,
+      stateOf(cpu),
+      now.words(cpu),
+    ]),
   };
 }

@@ -33,19 +33,47 @@ export interface ClassColouring {
 
 export type Colouring = ScaleColouring | ClassColouring;
 
-const LEVEL_NAMES: Readonly<Record<string, string>> = { smt: 'cores', llc: 'last-level caches', package: 'packages', other: 'groups' };
+const LEVEL_NAMES: Readonly<Record<string, string>> = {
+  smt: 'cores',
+  llc: 'last-level caches',
+  package: 'packages',
+  other: 'groups',
+};
 
 /** What the drawing of a machine can be coloured by. */
 export function choices(machine: Machine): Choice[] {
-  const found: Choice[] = [{ key: 'state', name: 'allowed, not allowed, offline', relates: false }];
-  if (machine.kinds.length > 1) found.push({ key: 'kind', name: 'kind of CPU', relates: false });
+  const found: Choice[] = [
+    { key: 'state', name: 'allowed, not allowed, offline', relates: false },
+  ];
+  if (machine.kinds.length > 1)
+    found.push({ key: 'kind', name: 'kind of CPU', relates: false });
   const measured = machine.measured;
   if (!measured) return found;
-  if (measured.latency.some((row) => row.some((ns) => ns !== null))) found.push({ key: 'latency', name: 'latency to a chosen CPU', relates: true });
-  if (measured.pairs.some((pair) => pair.contention)) found.push({ key: 'contention', name: 'contention with a chosen CPU', relates: true });
-  if (measured.pause.length > 0) found.push({ key: 'pause', name: 'cost of the spin-wait hint', relates: false });
+  if (measured.latency.some((row) => row.some((ns) => ns !== null)))
+    found.push({
+      key: 'latency',
+      name: 'latency to a chosen CPU',
+      relates: true,
+    });
+  if (measured.pairs.some((pair) => pair.contention))
+    found.push({
+      key: 'contention',
+      name: 'contention with a chosen CPU',
+      relates: true,
+    });
+  if (measured.pause.length > 0)
+    found.push({
+      key: 'pause',
+      name: 'cost of the spin-wait hint',
+      relates: false,
+    });
   measured.levels.forEach((level, at) => {
-    if (level.groups.length > 0) found.push({ key: `level:${at}`, name: `measured ${LEVEL_NAMES[level.kind] ?? 'groups'}`, relates: false });
+    if (level.groups.length > 0)
+      found.push({
+        key: `level:${at}`,
+        name: `measured ${LEVEL_NAMES[level.kind] ?? 'groups'}`,
+        relates: false,
+      });
   });
   return found;
 }
@@ -56,18 +84,38 @@ export function firstChoice(machine: Machine): string {
   const contradicted = machine.contradictions.map((c) => c.level);
   const levels = machine.measured?.levels ?? [];
   for (const kind of ['llc', 'package', 'smt']) {
-    const at = levels.findIndex((level) => level.kind === kind && contradicted.includes(kind));
+    const at = levels.findIndex(
+      (level) => level.kind === kind && contradicted.includes(kind),
+    );
     if (at >= 0 && keys.includes(`level:${at}`)) return `level:${at}`;
   }
   return ['latency', 'kind'].find((key) => keys.includes(key)) ?? 'state';
 }
 
 /** The colouring of a choice; `chosen` is the CPU that others are related to. */
-export function colouring(machine: Machine, key: string, chosen: number): Colouring {
-  if (key === 'latency') return scale(latencies(machine, chosen), 'ns', (ns) => `latency to CPU ${chosen}: ${ns}`, chosen);
-  if (key === 'contention') return scale(contentions(machine, chosen), '×', (times) => `time beside CPU ${chosen} over time alone: ${times}`, chosen);
+export function colouring(
+  machine: Machine,
+  key: string,
+  chosen: number,
+): Colouring {
+  if (key === 'latency')
+    return scale(
+      latencies(machine, chosen),
+      'ns',
+      (ns) => `latency to CPU ${chosen}: ${ns}`,
+      chosen,
+    );
+  if (key === 'contention')
+    return scale(
+      contentions(machine, chosen),
+      '×',
+      (times) => `time beside CPU ${chosen} over time alone: ${times}`,
+      chosen,
+    );
   if (key === 'pause') {
-    const values = new Map((machine.measured?.pause ?? []).map((p) => [p.cpu, p.ns.value]));
+    const values = new Map(
+      (machine.measured?.pause ?? []).map((p) => [p.cpu, p.ns.value]),
+    );
     return scale(values, 'ns', (ns) => `spin-wait hint: ${ns}`, null);
   }
   if (key.startsWith('level:')) return groups(machine, Number(key.slice(6)));
@@ -75,9 +123,15 @@ export function colouring(machine: Machine, key: string, chosen: number): Colour
 }
 
 /** A figure within a CPU's box. */
-export const short = (value: number): string => digits(value, value >= 100 ? 3 : 2);
+export const short = (value: number): string =>
+  digits(value, value >= 100 ? 3 : 2);
 
-function scale(values: ReadonlyMap<number, number>, unit: string, words: (figure: string) => string, chosen: number | null): ScaleColouring {
+function scale(
+  values: ReadonlyMap<number, number>,
+  unit: string,
+  words: (figure: string) => string,
+  chosen: number | null,
+): ScaleColouring {
   const all = [...values.values()].filter((value) => value > 0);
   return {
     kind: 'scale',
@@ -88,7 +142,9 @@ function scale(values: ReadonlyMap<number, number>, unit: string, words: (figure
     words: (cpu) => {
       if (cpu.cpu === chosen) return 'the chosen CPU';
       const value = values.get(cpu.cpu);
-      return value === undefined ? 'not measured' : words(quantity(value, unit));
+      return value === undefined
+        ? 'not measured'
+        : words(quantity(value, unit));
     },
   };
 }
@@ -116,13 +172,18 @@ function contentions(machine: Machine, chosen: number): Map<number, number> {
 function groups(machine: Machine, at: number): ClassColouring {
   const level = machine.measured?.levels[at];
   const of = new Map<number, number>();
-  level?.groups.forEach((group, number) => group.forEach((cpu) => of.set(cpu, number)));
+  level?.groups.forEach((group, number) =>
+    group.forEach((cpu) => of.set(cpu, number)),
+  );
   const what = LEVEL_NAMES[level?.kind ?? ''] ?? 'groups';
   return {
     kind: 'classes',
     names: (level?.groups ?? []).map((_, number) => letters(number)),
     of,
-    words: (cpu) => (of.has(cpu.cpu) ? `group ${letters(of.get(cpu.cpu)!)} of the measured ${what}` : `in no group of the measured ${what}`),
+    words: (cpu) =>
+      of.has(cpu.cpu)
+        ? `group ${letters(of.get(cpu.cpu)!)} of the measured ${what}`
+        : `in no group of the measured ${what}`,
   };
 }
 
@@ -134,26 +195,36 @@ export function letters(number: number): string {
 
 function kinds(machine: Machine): ClassColouring {
   const of = new Map<number, number>();
-  machine.kinds.forEach((kind, at) => kind.cpus.forEach((cpu) => of.set(cpu, at)));
+  machine.kinds.forEach((kind, at) =>
+    kind.cpus.forEach((cpu) => of.set(cpu, at)),
+  );
   return {
     kind: 'classes',
     names: machine.kinds.map((kind) => kind.name),
     of,
-    words: (cpu) => (of.has(cpu.cpu) ? `kind ${machine.kinds[of.get(cpu.cpu)!]!.name}` : 'kind not told'),
+    words: (cpu) =>
+      of.has(cpu.cpu)
+        ? `kind ${machine.kinds[of.get(cpu.cpu)!]!.name}`
+        : 'kind not told',
   };
 }
 
 const STATES = ['allowed', 'not allowed', 'offline'] as const;
 
 /** May this process use the CPU? */
-export const stateOf = (cpu: Cpu): (typeof STATES)[number] => (!cpu.online ? 'offline' : cpu.allowed ? 'allowed' : 'not allowed');
+export const stateOf = (cpu: Cpu): (typeof STATES)[number] =>
+  !cpu.online ? 'offline' : cpu.allowed ? 'allowed' : 'not allowed';
 
 function states(machine: Machine): ClassColouring {
-  const names = STATES.filter((state) => machine.cpus.some((cpu) => stateOf(cpu) === state));
+  const names = STATES.filter((state) =>
+    machine.cpus.some((cpu) => stateOf(cpu) === state),
+  );
   return {
     kind: 'classes',
     names,
-    of: new Map(machine.cpus.map((cpu) => [cpu.cpu, names.indexOf(stateOf(cpu))])),
+    of: new Map(
+      machine.cpus.map((cpu) => [cpu.cpu, names.indexOf(stateOf(cpu))]),
+    ),
     words: stateOf,
   };
 }
@@ -167,7 +238,14 @@ export function cpuWords(machine: Machine, cpu: Cpu): string {
     ['NUMA node', cpu.node],
     ['package', cpu.package],
   ];
-  const told = units.filter(([, number]) => number !== null).map(([name, number]) => `${name} ${number}`);
+  const told = units
+    .filter(([, number]) => number !== null)
+    .map(([name, number]) => `${name} ${number}`);
   const state = stateOf(cpu);
-  return [`CPU ${cpu.cpu}`, ...(kind ? [`kind ${kind}`] : []), ...told, ...(state === 'allowed' ? [] : [state])].join(', ');
+  return [
+    `CPU ${cpu.cpu}`,
+    ...(kind ? [`kind ${kind}`] : []),
+    ...told,
+    ...(state === 'allowed' ? [] : [state]),
+  ].join(', ');
 }

@@ -11,29 +11,84 @@ const STEPS = 32;
 const MOST_CLASSES = 16;
 
 /** A scale's colours from its low to its high end. */
-export function scaleLegend(colours: Theme, low: string, high: string): HTMLElement {
-  const strip = svg('svg', { width: 160, height: 12, 'aria-hidden': 'true', class: 'strip' });
+export function scaleLegend(
+  colours: Theme,
+  low: string,
+  high: string,
+): HTMLElement {
+  const strip = svg('svg', {
+    width: 160,
+    height: 12,
+    'aria-hidden': 'true',
+    class: 'strip',
+  });
   for (let at = 0; at < STEPS; at += 1) {
-    strip.append(svg('rect', { x: (at * 160) / STEPS, y: 0, width: 160 / STEPS + 0.5, height: 12, fill: colourAt(colours.scale, at / (STEPS - 1)) }));
+    strip.append(
+      svg('rect', {
+        x: (at * 160) / STEPS,
+        y: 0,
+        width: 160 / STEPS + 0.5,
+        height: 12,
+        fill: colourAt(colours.scale, at / (STEPS - 1)),
+      }),
+    );
   }
-  return h('p', { class: 'legend' }, h('span', {}, low), strip, h('span', {}, high));
+  return h(
+    'p',
+    { class: 'legend' },
+    h('span', {}, low),
+    strip,
+    h('span', {}, high),
+  );
 }
 
 /** The colour of a class; more classes than colours take them in turn, told apart by their names. */
-export const classColour = (colours: Theme, at: number): string => colours.series[at % colours.series.length]!;
+export const classColour = (colours: Theme, at: number): string =>
+  colours.series[at % colours.series.length]!;
 
 /** The legend of a drawing's colouring. */
 export function legendOf(colouring: Colouring, colours: Theme): HTMLElement {
   if (colouring.kind === 'scale') {
-    if (colouring.values.size === 0) return h('p', { class: 'legend muted' }, 'Not measured for this CPU: choose another one.');
-    return scaleLegend(colours, quantity(colouring.low, colouring.unit), quantity(colouring.high, colouring.unit));
+    if (colouring.values.size === 0)
+      return h(
+        'p',
+        { class: 'legend muted' },
+        'Not measured for this CPU: choose another one.',
+      );
+    return scaleLegend(
+      colours,
+      quantity(colouring.low, colouring.unit),
+      quantity(colouring.high, colouring.unit),
+    );
   }
   const shown = colouring.names.slice(0, MOST_CLASSES).map((name, at) => {
     const colour = classColour(colours, at);
-    const swatch = svg('svg', { width: 22, height: 16, 'aria-hidden': 'true' }, svg('rect', { width: 22, height: 16, rx: 3, fill: colour }));
-    if (name.length <= 2) swatch.append(svg('text', { x: 11, y: 12, 'text-anchor': 'middle', 'font-size': 11, fill: inkOn(colour) }, visible(name)));
+    const swatch = svg(
+      'svg',
+      { width: 22, height: 16, 'aria-hidden': 'true' },
+      svg('rect', { width: 22, height: 16, rx: 3, fill: colour }),
+    );
+    if (name.length <= 2)
+      swatch.append(
+        svg(
+          'text',
+          {
+            x: 11,
+            y: 12,
+            'text-anchor': 'middle',
+            'font-size': 11,
+            fill: inkOn(colour),
+          },
+          visible(name),
+        ),
+      );
     return h('span', { class: 'class' }, swatch, ` ${visible(name)}`);
   });
   const more = colouring.names.length - shown.length;
-  return h('p', { class: 'legend' }, ...shown, more > 0 ? h('span', { class: 'muted' }, `and ${more} more`) : null);
+  return h(
+    'p',
+    { class: 'legend' },
+    ...shown,
+    more > 0 ? h('span', { class: 'muted' }, `and ${more} more`) : null,
+  );
 }

@@ -3,7 +3,16 @@
 
 import { parseCpus } from '../../cpus';
 import type { Fields } from '../../fields';
-import { each, fields, items, list, number, numbers, text, texts } from '../../fields';
+import {
+  each,
+  fields,
+  items,
+  list,
+  number,
+  numbers,
+  text,
+  texts,
+} from '../../fields';
 import type { AnyRecord } from '../../source';
 
 /** A median of batches with its interval. */
@@ -66,7 +75,13 @@ export interface Pair {
 export interface DriftPair {
   a: number;
   b: number;
-  states: { kind: string; latencyNs: number | null; share: number | null; visits: number | null; dwellS: number | null }[];
+  states: {
+    kind: string;
+    latencyNs: number | null;
+    share: number | null;
+    visits: number | null;
+    dwellS: number | null;
+  }[];
   /** Second, nanoseconds, state. */
   samples: [number, number, number][];
 }
@@ -82,12 +97,38 @@ export interface Measured {
   notes: string[];
   verdicts: Verdict[];
   pause: { cpu: number; ns: Measure; cycles: Measure | null; modes: string }[];
-  ladder: { cpu: number | null; points: { bytes: number; ns: Measure }[]; plateaus: { level: number | null; ns: number; effective: number | null; reported: number | null }[]; hint: string } | null;
-  bandwidth: { stream: string; cpus: string; node: number | null; gbPerS: Measure }[];
-  loaded: { cpu: number | null; loaders: string; background: number; ns: Measure }[];
+  ladder: {
+    cpu: number | null;
+    points: { bytes: number; ns: Measure }[];
+    plateaus: {
+      level: number | null;
+      ns: number;
+      effective: number | null;
+      reported: number | null;
+    }[];
+    hint: string;
+  } | null;
+  bandwidth: {
+    stream: string;
+    cpus: string;
+    node: number | null;
+    gbPerS: Measure;
+  }[];
+  loaded: {
+    cpu: number | null;
+    loaders: string;
+    background: number;
+    ns: Measure;
+  }[];
   clock: Record<string, unknown>;
   scheduling: { contextSwitch: Measure | null; futexWake: Measure | null };
-  drift: { watchedS: number | null; pairs: DriftPair[]; changes: number | null; validS: number | null; sentence: string } | null;
+  drift: {
+    watchedS: number | null;
+    pairs: DriftPair[];
+    changes: number | null;
+    validS: number | null;
+    sentence: string;
+  } | null;
   effort: Record<string, unknown>;
   leftOut: string[];
   survey: Record<string, unknown>;
@@ -112,28 +153,43 @@ export interface Machine {
 function measure(value: unknown): Measure | null {
   const told = fields(value);
   const middle = number(told['value']);
-  return middle === null ? null : { value: middle, low: number(told['low']), high: number(told['high']) };
+  return middle === null
+    ? null
+    : { value: middle, low: number(told['low']), high: number(told['high']) };
 }
 
 /** The machine of a record. */
 export function readMachine(record: AnyRecord): Machine {
   const quota = fields(record['quota']);
   const quotaCpus = number(quota['cpus']);
-  const counts = Object.entries(fields(record['counts'])).filter((entry): entry is [string, number] => number(entry[1]) !== null);
+  const counts = Object.entries(fields(record['counts'])).filter(
+    (entry): entry is [string, number] => number(entry[1]) !== null,
+  );
   return {
     host: fields(record['machine']),
     counts: Object.fromEntries(counts),
     allowed: text(record['allowed']),
-    restrictions: each(record['restrictions'], (r) => ({ by: text(r['by']), leaves: text(r['leaves']) })),
-    quota: quotaCpus === null ? null : { cpus: quotaCpus, source: text(quota['source']) },
+    restrictions: each(record['restrictions'], (r) => ({
+      by: text(r['by']),
+      leaves: text(r['leaves']),
+    })),
+    quota:
+      quotaCpus === null
+        ? null
+        : { cpus: quotaCpus, source: text(quota['source']) },
     cpus: each(record['cpus'], readCpu),
     caches: each(record['caches'], readCache),
     nodes: each(record['numa_nodes'], readNode),
-    kinds: each(record['kinds'], (k) => ({ name: text(k['name']), cpus: parseCpus(text(k['cpus'])) })),
+    kinds: each(record['kinds'], (k) => ({
+      name: text(k['name']),
+      cpus: parseCpus(text(k['cpus'])),
+    })),
     shapeHash: text(record['shape_hash']),
     contradictions: each(record['contradictions'], readVerdict),
     warnings: texts(record['warnings']),
-    measured: record['measured'] ? readMeasured(fields(record['measured'])) : null,
+    measured: record['measured']
+      ? readMeasured(fields(record['measured']))
+      : null,
   };
 }
 
@@ -155,13 +211,23 @@ function readCpu(told: Fields): Cpu | null {
 function readCache(told: Fields): Cache | null {
   const level = number(told['level']);
   if (level === null) return null;
-  return { level, type: text(told['type']), bytes: number(told['size_bytes']), cpus: parseCpus(text(told['cpus'])) };
+  return {
+    level,
+    type: text(told['type']),
+    bytes: number(told['size_bytes']),
+    cpus: parseCpus(text(told['cpus'])),
+  };
 }
 
 function readNode(told: Fields): NumaNode | null {
   const node = number(told['node']);
   if (node === null) return null;
-  return { node, cpus: parseCpus(text(told['cpus'])), bytes: number(told['memory_bytes']), allowed: told['allowed'] !== false };
+  return {
+    node,
+    cpus: parseCpus(text(told['cpus'])),
+    bytes: number(told['memory_bytes']),
+    allowed: told['allowed'] !== false,
+  };
 }
 
 function readVerdict(told: Fields): Verdict {
@@ -178,7 +244,9 @@ function readVerdict(told: Fields): Verdict {
 function readLevel(told: Fields): Level {
   return {
     kind: text(told['kind']),
-    groups: texts(told['groups']).map(parseCpus).filter((group) => group.length > 0),
+    groups: texts(told['groups'])
+      .map(parseCpus)
+      .filter((group) => group.length > 0),
     insideNs: number(told['inside_ns']),
     outsideNs: number(told['outside_ns']),
     confidence: number(told['confidence']),
@@ -194,7 +262,10 @@ function readPair(told: Fields): Pair | null {
     const found = measure(item);
     return found && { home: number(item['home_node']), measure: found };
   });
-  const contention = measure(told['contention_integer']) ?? measure(told['contention_float']) ?? measure(told['contention_spin']);
+  const contention =
+    measure(told['contention_integer']) ??
+    measure(told['contention_float']) ??
+    measure(told['contention_spin']);
   return { a, b, latencies, contention };
 }
 
@@ -215,10 +286,14 @@ function readDrift(told: Fields): Measured['drift'] {
         visits: number(s['visits']),
         dwellS: number(s['median_dwell_s']),
       }));
-      const samples = list(pair['samples']).flatMap((sample): [number, number, number][] => {
-        const [second, ns, , state] = list(sample).map(number);
-        return typeof second === 'number' && typeof ns === 'number' ? [[second, ns, state ?? 0]] : [];
-      });
+      const samples = list(pair['samples']).flatMap(
+        (sample): [number, number, number][] => {
+          const [second, ns, , state] = list(sample).map(number);
+          return typeof second === 'number' && typeof ns === 'number'
+            ? [[second, ns, state ?? 0]]
+            : [];
+        },
+      );
       return { a, b, states, samples };
     }),
   };
@@ -233,17 +308,32 @@ function readLadder(value: unknown): Measured['ladder'] {
   });
   if (points.length === 0) return null;
   const plateaus = each(told['plateaus'], (p) => {
-    const ns = number(p['latency_ns']) ?? measure(p['latency_ns'])?.value ?? null;
-    return ns === null ? null : { level: number(p['level']), ns, effective: number(p['effective_bytes']), reported: number(p['reported_bytes']) };
+    const ns =
+      number(p['latency_ns']) ?? measure(p['latency_ns'])?.value ?? null;
+    return ns === null
+      ? null
+      : {
+          level: number(p['level']),
+          ns,
+          effective: number(p['effective_bytes']),
+          reported: number(p['reported_bytes']),
+        };
   });
-  return { cpu: number(told['cpu']), points, plateaus, hint: text(told['hint']) };
+  return {
+    cpu: number(told['cpu']),
+    points,
+    plateaus,
+    hint: text(told['hint']),
+  };
 }
 
 function readModes(value: unknown): string {
   const told = fields(value);
   const low = number(told['low_ns']);
   const high = number(told['high_ns']);
-  return low === null || high === null ? '' : `two costs, ${low.toFixed(1)} ns and ${high.toFixed(1)} ns`;
+  return low === null || high === null
+    ? ''
+    : `two costs, ${low.toFixed(1)} ns and ${high.toFixed(1)} ns`;
 }
 
 function readMeasured(told: Fields): Measured {
@@ -252,7 +342,9 @@ function readMeasured(told: Fields): Measured {
   return {
     cpus: numbers(told['cpus']),
     latency: list(told['latency_ns']).map((row) => list(row).map(number)),
-    isMeasured: list(told['is_measured']).map((row) => list(row).map((cell) => cell === true)),
+    isMeasured: list(told['is_measured']).map((row) =>
+      list(row).map((cell) => cell === true),
+    ),
     pairs: each(told['pairs'], readPair),
     levels: items(told['levels']).map(readLevel),
     flat: told['flat'] === true,
@@ -262,20 +354,42 @@ function readMeasured(told: Fields): Measured {
     pause: each(told['pause'], (p) => {
       const cpu = number(p['cpu']);
       const ns = measure(p['pause_ns']);
-      return cpu === null || !ns ? null : { cpu, ns, cycles: measure(p['pause_cycles']), modes: readModes(p['modes']) };
+      return cpu === null || !ns
+        ? null
+        : {
+            cpu,
+            ns,
+            cycles: measure(p['pause_cycles']),
+            modes: readModes(p['modes']),
+          };
     }),
     ladder: readLadder(told['ladder']),
     bandwidth: each(told['bandwidth'], (b) => {
       const gbPerS = measure(b['gb_per_s']);
-      return gbPerS && { stream: text(b['stream']), cpus: text(b['cpus']), node: number(b['node']), gbPerS };
+      return (
+        gbPerS && {
+          stream: text(b['stream']),
+          cpus: text(b['cpus']),
+          node: number(b['node']),
+          gbPerS,
+        }
+      );
     }),
     loaded: each(told['loaded_latency'], (l) => {
       const ns = measure(l['latency_ns']);
-      const background = number(l['background_gb_per_s']) ?? measure(l['background_gb_per_s'])?.value ?? null;
-      return ns && background !== null ? { cpu: number(l['cpu']), loaders: text(l['loaders']), background, ns } : null;
+      const background =
+        number(l['background_gb_per_s']) ??
+        measure(l['background_gb_per_s'])?.value ??
+        null;
+      return ns && background !== null
+        ? { cpu: number(l['cpu']), loaders: text(l['loaders']), background, ns }
+        : null;
     }),
     clock: fields(told['clock']),
-    scheduling: { contextSwitch: measure(scheduling['context_switch_ns']), futexWake: measure(scheduling['futex_wake_ns']) },
+    scheduling: {
+      contextSwitch: measure(scheduling['context_switch_ns']),
+      futexWake: measure(scheduling['futex_wake_ns']),
+    },
     drift: told['drift'] ? readDrift(fields(told['drift'])) : null,
     effort,
     leftOut: texts(effort['left_out']),

@@ -6,64 +6,168 @@ import { choices, colouring, firstChoice, letters } from './figures';
 import { columnsFor, layout, sizesFor } from './layout';
 import { readMachine } from './record';
 import type { Unit } from './shape';
-import { cacheWords, comparedLevels, groupWords, orderOf, reportedGroups, runsOf, unitsOf, verdictOf } from './shape';
+import {
+  cacheWords,
+  comparedLevels,
+  groupWords,
+  orderOf,
+  reportedGroups,
+  runsOf,
+  unitsOf,
+  verdictOf,
+} from './shape';
 
-const cpu = (number: number, core: number | null, llc: number | null, more: Record<string, unknown> = {}): Record<string, unknown> => ({
-  cpu: number, core, llc, numa_node: 0, package: 0, kind: null, smt_rank: 0, online: true, allowed: true, ...more,
+const cpu = (
+  number: number,
+  core: number | null,
+  llc: number | null,
+  more: Record<string, unknown> = {},
+): Record<string, unknown> => ({
+  cpu: number,
+  core,
+  llc,
+  numa_node: 0,
+  package: 0,
+  kind: null,
+  smt_rank: 0,
+  online: true,
+  allowed: true,
+  ...more,
 });
 
-const figure = (value: number): Record<string, unknown> => ({ value, low: value * 0.9, high: value * 1.1, batches: 9, switched: 0, stolen: 0 });
+const figure = (value: number): Record<string, unknown> => ({
+  value,
+  low: value * 0.9,
+  high: value * 1.1,
+  batches: 9,
+  switched: 0,
+  stolen: 0,
+});
 
 /** Four CPUs that are reported as two caches {0,1} {2,3}, and measured as {0,2} {1,3}. */
 const crossed = (): ReturnType<typeof readMachine> =>
   readMachine({
     schema: 'pinwise.topology/1',
     cpus: [cpu(0, 0, 0), cpu(1, 1, 0), cpu(2, 2, 1), cpu(3, 3, 1)],
-    caches: [{ level: 3, type: 'unified', size_bytes: 33554432, cpus: '0-1' }, { level: 3, type: 'unified', size_bytes: 33554432, cpus: '2-3' }],
-    contradictions: [{ level: 'llc', claim: 'c', measured: 'm', confidence: 0.99, advice: 'a' }],
+    caches: [
+      { level: 3, type: 'unified', size_bytes: 33554432, cpus: '0-1' },
+      { level: 3, type: 'unified', size_bytes: 33554432, cpus: '2-3' },
+    ],
+    contradictions: [
+      {
+        level: 'llc',
+        claim: 'c',
+        measured: 'm',
+        confidence: 0.99,
+        advice: 'a',
+      },
+    ],
     measured: {
       cpus: [0, 1, 2, 3],
-      latency_ns: [[null, 90, 30, 90], [90, null, 90, 30], [30, 90, null, 90], [90, 30, 90, null]],
-      pairs: [{ a: 0, b: 2, latency_ns: [figure(30)], contention_integer: figure(1.02) }],
-      levels: [{ kind: 'llc', groups: ['0,2', '1,3'], inside_ns: 30, outside_ns: 90, confidence: 0.99, evidence: 'e' }],
-      verdicts: [{ level: 'smt', verdict: 'agrees' }, { level: 'llc', verdict: 'contradicted', confidence: 0.99 }],
+      latency_ns: [
+        [null, 90, 30, 90],
+        [90, null, 90, 30],
+        [30, 90, null, 90],
+        [90, 30, 90, null],
+      ],
+      pairs: [
+        {
+          a: 0,
+          b: 2,
+          latency_ns: [figure(30)],
+          contention_integer: figure(1.02),
+        },
+      ],
+      levels: [
+        {
+          kind: 'llc',
+          groups: ['0,2', '1,3'],
+          inside_ns: 30,
+          outside_ns: 90,
+          confidence: 0.99,
+          evidence: 'e',
+        },
+      ],
+      verdicts: [
+        { level: 'smt', verdict: 'agrees' },
+        { level: 'llc', verdict: 'contradicted', confidence: 0.99 },
+      ],
       pause: [{ cpu: 0, pause_ns: figure(20) }],
     },
   });
 
-const flat = (units: Unit[], kind: Unit['kind']): Unit[] => units.flatMap((unit) => [...(unit.kind === kind ? [unit] : []), ...flat(unit.children, kind)]);
+const flat = (units: Unit[], kind: Unit['kind']): Unit[] =>
+  units.flatMap((unit) => [
+    ...(unit.kind === kind ? [unit] : []),
+    ...flat(unit.children, kind),
+  ]);
 
 describe('units', () => {
   test('stand within each other, and those that nothing is told of come last', () => {
-    const machine = readMachine({ schema: 'pinwise.topology/1', cpus: [cpu(0, 0, 0), cpu(1, 0, 0), cpu(2, 1, 0), cpu(3, null, null, { package: null, numa_node: null, online: false })] });
+    const machine = readMachine({
+      schema: 'pinwise.topology/1',
+      cpus: [
+        cpu(0, 0, 0),
+        cpu(1, 0, 0),
+        cpu(2, 1, 0),
+        cpu(3, null, null, { package: null, numa_node: null, online: false }),
+      ],
+    });
     const units = unitsOf(machine);
-    expect(units.map((unit) => unit.names[0])).toEqual(['Package 0', 'Offline']);
-    expect(flat(units, 'core').map((core) => core.children.length)).toEqual([2, 1]);
-    expect(flat(units, 'cpu').map((unit) => unit.cpu!.cpu)).toEqual([0, 1, 2, 3]);
+    expect(units.map((unit) => unit.names[0])).toEqual([
+      'Package 0',
+      'Offline',
+    ]);
+    expect(flat(units, 'core').map((core) => core.children.length)).toEqual([
+      2, 1,
+    ]);
+    expect(flat(units, 'cpu').map((unit) => unit.cpu!.cpu)).toEqual([
+      0, 1, 2, 3,
+    ]);
   });
 
   test('nodes enclose packages where there are fewer of them, and lie within caches where there are more', () => {
-    const wide = readMachine({ schema: '', cpus: [cpu(0, 0, 0), cpu(1, 1, 1, { package: 1 })] });
+    const wide = readMachine({
+      schema: '',
+      cpus: [cpu(0, 0, 0), cpu(1, 1, 1, { package: 1 })],
+    });
     expect(unitsOf(wide)[0]!.kind).toBe('node');
-    const divided = readMachine({ schema: '', cpus: [cpu(0, 0, 0), cpu(1, 1, 0, { numa_node: 1 })] });
-    expect(flat(unitsOf(divided), 'llc')[0]!.children.map((child) => child.kind)).toEqual(['node', 'node']);
+    const divided = readMachine({
+      schema: '',
+      cpus: [cpu(0, 0, 0), cpu(1, 1, 0, { numa_node: 1 })],
+    });
+    expect(
+      flat(unitsOf(divided), 'llc')[0]!.children.map((child) => child.kind),
+    ).toEqual(['node', 'node']);
   });
 
   test('a cache of several cores below the last level makes a cluster', () => {
     const machine = readMachine({
       schema: '',
       cpus: [0, 1, 2, 3].map((n) => cpu(n, n, 0)),
-      caches: [{ level: 3, type: 'unified', size_bytes: null, cpus: '0-3' }, { level: 2, type: 'unified', size_bytes: 2097152, cpus: '0-1' }, { level: 2, type: 'unified', size_bytes: 2097152, cpus: '2-3' }],
+      caches: [
+        { level: 3, type: 'unified', size_bytes: null, cpus: '0-3' },
+        { level: 2, type: 'unified', size_bytes: 2097152, cpus: '0-1' },
+        { level: 2, type: 'unified', size_bytes: 2097152, cpus: '2-3' },
+      ],
     });
-    expect(flat(unitsOf(machine), 'cluster').map((unit) => unit.names[0])).toEqual(['L2 · 2 MiB', 'L2 · 2 MiB']);
-    expect(cacheWords(machine)).toEqual(['2 × L2 2 MiB for 2 CPUs', 'L3 for 4 CPUs']);
+    expect(
+      flat(unitsOf(machine), 'cluster').map((unit) => unit.names[0]),
+    ).toEqual(['L2 · 2 MiB', 'L2 · 2 MiB']);
+    expect(cacheWords(machine)).toEqual([
+      '2 × L2 2 MiB for 2 CPUs',
+      'L3 for 4 CPUs',
+    ]);
   });
 });
 
 describe('groups', () => {
   test('reported and measured ones are told side by side, contradictions first', () => {
     const levels = comparedLevels(crossed());
-    expect(levels.map((row) => [row.level, row.verdict])).toEqual([['llc', 'contradicted'], ['smt', 'agrees']]);
+    expect(levels.map((row) => [row.level, row.verdict])).toEqual([
+      ['llc', 'contradicted'],
+      ['smt', 'agrees'],
+    ]);
     expect(groupWords(levels[0]!.reported)).toBe('{0-1} {2-3}');
     expect(groupWords(levels[0]!.measured!.groups)).toBe('{0,2} {1,3}');
     expect(groupWords(levels[1]!.reported)).toBe('4 CPUs, each by itself');
@@ -73,8 +177,24 @@ describe('groups', () => {
     const machine = crossed();
     expect(orderOf(machine, 'reported')).toEqual([0, 1, 2, 3]);
     expect(orderOf(machine, 'measured')).toEqual([0, 2, 1, 3]);
-    expect(runsOf([[0, 2], [1, 3]], [0, 2, 1, 3])).toEqual([[0, 1], [2, 3]]);
-    expect(runsOf(reportedGroups(machine, 'llc'), [0, 2, 1, 3])).toEqual([[0, 0], [1, 1], [2, 2], [3, 3]]);
+    expect(
+      runsOf(
+        [
+          [0, 2],
+          [1, 3],
+        ],
+        [0, 2, 1, 3],
+      ),
+    ).toEqual([
+      [0, 1],
+      [2, 3],
+    ]);
+    expect(runsOf(reportedGroups(machine, 'llc'), [0, 2, 1, 3])).toEqual([
+      [0, 0],
+      [1, 1],
+      [2, 2],
+      [3, 3],
+    ]);
   });
 
   test('what is contradicted is what the drawing shows first, and the verdict says it', () => {
@@ -82,13 +202,30 @@ describe('groups', () => {
     expect(firstChoice(machine)).toBe('level:0');
     expect(verdictOf(machine)).toContain('is contradicted by measurement: llc');
     const groups = colouring(machine, 'level:0', 0);
-    expect(machine.cpus.map((c) => groups.words(c).slice(0, 7))).toEqual(['group A', 'group B', 'group A', 'group B']);
-    expect([letters(0), letters(25), letters(26), letters(701), letters(702)]).toEqual(['A', 'Z', 'AA', 'ZZ', 'AAA']);
+    expect(machine.cpus.map((c) => groups.words(c).slice(0, 7))).toEqual([
+      'group A',
+      'group B',
+      'group A',
+      'group B',
+    ]);
+    expect([
+      letters(0),
+      letters(25),
+      letters(26),
+      letters(701),
+      letters(702),
+    ]).toEqual(['A', 'Z', 'AA', 'ZZ', 'AAA']);
   });
 
   test('figures relate CPUs to the chosen one; unmeasured ones are said to be so', () => {
     const machine = crossed();
-    expect(choices(machine).map((c) => c.key)).toEqual(['state', 'latency', 'contention', 'pause', 'level:0']);
+    expect(choices(machine).map((c) => c.key)).toEqual([
+      'state',
+      'latency',
+      'contention',
+      'pause',
+      'level:0',
+    ]);
     const latency = colouring(machine, 'latency', 1);
     expect(latency.words(machine.cpus[3]!)).toBe('latency to CPU 1: 30.0 ns');
     expect(latency.words(machine.cpus[1]!)).toBe('the chosen CPU');
@@ -100,17 +237,37 @@ describe('groups', () => {
 
 describe('what is damaged', () => {
   test('is left out, never an error', () => {
-    const machine = readMachine({ schema: 'pinwise.topology/1', cpus: [null, 3, { cpu: 'x' }, { cpu: 4 }] as unknown[], caches: 'none', contradictions: [{}], measured: { levels: [{ groups: ['</script>'] }], pairs: [[]], latency_ns: [null, [1]], ladder: { points: [{ bytes: null }] }, drift: {}, pause: [null] } });
+    const machine = readMachine({
+      schema: 'pinwise.topology/1',
+      cpus: [null, 3, { cpu: 'x' }, { cpu: 4 }] as unknown[],
+      caches: 'none',
+      contradictions: [{}],
+      measured: {
+        levels: [{ groups: ['</script>'] }],
+        pairs: [[]],
+        latency_ns: [null, [1]],
+        ladder: { points: [{ bytes: null }] },
+        drift: {},
+        pause: [null],
+      },
+    });
     expect(machine.cpus.map((c) => c.cpu)).toEqual([4]);
     expect(machine.measured!.ladder).toBeNull();
     expect(machine.measured!.levels[0]!.groups).toEqual([]);
-    expect(() => [unitsOf(machine), comparedLevels(machine), verdictOf(machine), colouring(machine, firstChoice(machine), 0)]).not.toThrow();
+    expect(() => [
+      unitsOf(machine),
+      comparedLevels(machine),
+      verdictOf(machine),
+      colouring(machine, firstChoice(machine), 0),
+    ]).not.toThrow();
   });
 });
 
 describe('the layout', () => {
   test('keeps 1,024 CPUs within the page, at any width', () => {
-    const cpus = Array.from({ length: 1024 }, (_, n) => cpu(n, n >> 1, n >> 4, { numa_node: n >> 7, package: n >> 8 }));
+    const cpus = Array.from({ length: 1024 }, (_, n) =>
+      cpu(n, n >> 1, n >> 4, { numa_node: n >> 7, package: n >> 8 }),
+    );
     const units = unitsOf(readMachine({ schema: '', cpus }));
     for (const width of [328, 700, 1068]) {
       const plan = layout(units, width, sizesFor(1024));

@@ -22,19 +22,28 @@ interface Ring {
   names: (number: number, cpus: readonly Cpu[]) => string[];
 }
 
-const CACHE_TYPE: Readonly<Record<string, string>> = { data: 'd', instruction: 'i' };
+const CACHE_TYPE: Readonly<Record<string, string>> = {
+  data: 'd',
+  instruction: 'i',
+};
 
 /** A size without decimals that say nothing: "32 MiB". */
-export const sizeWords = (size: number | null): string => bytes(size).replace(/\.0+ /, ' ');
+export const sizeWords = (size: number | null): string =>
+  bytes(size).replace(/\.0+ /, ' ');
 
 /** "L1d", "L2": a cache in the field's short form. */
-export const cacheName = (cache: Pick<Cache, 'level' | 'type'>): string => `L${cache.level}${CACHE_TYPE[cache.type] ?? ''}`;
+export const cacheName = (cache: Pick<Cache, 'level' | 'type'>): string =>
+  `L${cache.level}${CACHE_TYPE[cache.type] ?? ''}`;
 
 /** The cache of these CPUs and no others, at the outermost level. */
 function cacheOf(machine: Machine, cpus: readonly Cpu[]): Cache | undefined {
   const wanted = new Set(cpus.map((cpu) => cpu.cpu));
   return machine.caches
-    .filter((cache) => cache.type !== 'instruction' && cache.cpus.some((cpu) => wanted.has(cpu)))
+    .filter(
+      (cache) =>
+        cache.type !== 'instruction' &&
+        cache.cpus.some((cpu) => wanted.has(cpu)),
+    )
     .sort((a, b) => b.level - a.level)[0];
 }
 
@@ -42,7 +51,9 @@ function cacheOf(machine: Machine, cpus: readonly Cpu[]): Cache | undefined {
 function clusterOf(machine: Machine): Map<number, number> {
   const clusters = new Map<number, number>();
   const known = new Map(machine.cpus.map((cpu) => [cpu.cpu, cpu]));
-  const inner = machine.caches.filter((cache) => cache.type !== 'instruction').sort((a, b) => a.level - b.level);
+  const inner = machine.caches
+    .filter((cache) => cache.type !== 'instruction')
+    .sort((a, b) => a.level - b.level);
   for (const [at, cache] of inner.entries()) {
     const cpus = cache.cpus.flatMap((cpu) => known.get(cpu) ?? []);
     const cores = new Set(cpus.map((cpu) => cpu.core ?? `cpu ${cpu.cpu}`));
@@ -57,14 +68,29 @@ function clusterOf(machine: Machine): Map<number, number> {
 function rings(machine: Machine): Ring[] {
   const clusters = clusterOf(machine);
   const memory = new Map(machine.nodes.map((node) => [node.node, node.bytes]));
-  const sized = (name: string, size: number | null | undefined): string[] => (size ? [`${name} · ${sizeWords(size)}`, name] : [name]);
+  const sized = (name: string, size: number | null | undefined): string[] =>
+    size ? [`${name} · ${sizeWords(size)}`, name] : [name];
   const outer: Ring[] = [
-    { kind: 'package', of: (cpu) => cpu.package, names: (n) => [`Package ${n}`, `P${n}`] },
-    { kind: 'node', of: (cpu) => cpu.node, names: (n) => [...sized(`NUMA node ${n}`, memory.get(n)), `N${n}`] },
-    { kind: 'llc', of: (cpu) => cpu.llc, names: (n, cpus) => {
-      const cache = cacheOf(machine, cpus);
-      return cache ? [...sized(`${cacheName(cache)} ${n}`, cache.bytes), `${n}`] : [`LLC ${n}`, `${n}`];
-    } },
+    {
+      kind: 'package',
+      of: (cpu) => cpu.package,
+      names: (n) => [`Package ${n}`, `P${n}`],
+    },
+    {
+      kind: 'node',
+      of: (cpu) => cpu.node,
+      names: (n) => [...sized(`NUMA node ${n}`, memory.get(n)), `N${n}`],
+    },
+    {
+      kind: 'llc',
+      of: (cpu) => cpu.llc,
+      names: (n, cpus) => {
+        const cache = cacheOf(machine, cpus);
+        return cache
+          ? [...sized(`${cacheName(cache)} ${n}`, cache.bytes), `${n}`]
+          : [`LLC ${n}`, `${n}`];
+      },
+    },
   ];
   // Nodes may hold packages or caches or lie within them: the fewer enclose the more.
   const units = (ring: Ring): number => new Set(machine.cpus.map(ring.of)).size;
@@ -72,11 +98,21 @@ function rings(machine: Machine): Ring[] {
     .filter((ring) => machine.cpus.some((cpu) => ring.of(cpu) !== null))
     .sort((a, b) => units(a) - units(b));
   const inner: Ring[] = [
-    { kind: 'cluster', of: (cpu) => clusters.get(cpu.cpu) ?? null, names: (n) => {
-      const cache = machine.caches.filter((c) => c.type !== 'instruction').sort((a, b) => a.level - b.level)[n];
-      return cache ? [...sized(cacheName(cache), cache.bytes), ''] : [''];
-    } },
-    { kind: 'core', of: (cpu) => cpu.core, names: (n) => [`core ${n}`, `${n}`, ''] },
+    {
+      kind: 'cluster',
+      of: (cpu) => clusters.get(cpu.cpu) ?? null,
+      names: (n) => {
+        const cache = machine.caches
+          .filter((c) => c.type !== 'instruction')
+          .sort((a, b) => a.level - b.level)[n];
+        return cache ? [...sized(cacheName(cache), cache.bytes), ''] : [''];
+      },
+    },
+    {
+      kind: 'core',
+      of: (cpu) => cpu.core,
+      names: (n) => [`core ${n}`, `${n}`, ''],
+    },
   ];
   return [...nested, ...inner];
 }
@@ -84,17 +120,26 @@ function rings(machine: Machine): Ring[] {
 /** The machine as units within each other; what nothing is told of comes last. */
 export function unitsOf(machine: Machine): Unit[] {
   const all = rings(machine);
-  const isTold = (cpu: Cpu): boolean => all.some((ring) => ring.of(cpu) !== null);
+  const isTold = (cpu: Cpu): boolean =>
+    all.some((ring) => ring.of(cpu) !== null);
   const rest = machine.cpus.filter((cpu) => !isTold(cpu));
   const units = divide(machine.cpus.filter(isTold), all);
   if (rest.length === 0) return units;
-  const names = rest.every((cpu) => !cpu.online) ? ['Offline'] : ['Units not told', 'not told'];
+  const names = rest.every((cpu) => !cpu.online)
+    ? ['Offline']
+    : ['Units not told', 'not told'];
   return [...units, { kind: 'package', names, children: divide(rest, []) }];
 }
 
 function divide(cpus: readonly Cpu[], levels: readonly Ring[]): Unit[] {
   const [ring, ...inner] = levels;
-  if (!ring) return cpus.map((cpu) => ({ kind: 'cpu', names: [`${cpu.cpu}`], children: [], cpu }));
+  if (!ring)
+    return cpus.map((cpu) => ({
+      kind: 'cpu',
+      names: [`${cpu.cpu}`],
+      children: [],
+      cpu,
+    }));
   const groups = new Map<number | null, Cpu[]>();
   for (const cpu of cpus) {
     const key = ring.of(cpu);
@@ -102,28 +147,43 @@ function divide(cpus: readonly Cpu[], levels: readonly Ring[]): Unit[] {
     if (group) group.push(cpu);
     else groups.set(key, [cpu]);
   }
-  const told = [...groups.entries()].filter((entry): entry is [number, Cpu[]] => entry[0] !== null);
+  const told = [...groups.entries()].filter(
+    (entry): entry is [number, Cpu[]] => entry[0] !== null,
+  );
   const units: Unit[] = told
     .sort((a, b) => a[0] - b[0])
-    .map(([number, members]) => ({ kind: ring.kind, names: ring.names(number, members), children: divide(members, inner) }));
+    .map(([number, members]) => ({
+      kind: ring.kind,
+      names: ring.names(number, members),
+      children: divide(members, inner),
+    }));
   return [...units, ...divideRest(groups.get(null), inner)];
 }
 
-const divideRest = (cpus: Cpu[] | undefined, inner: readonly Ring[]): Unit[] => (cpus ? divide(cpus, inner) : []);
+const divideRest = (cpus: Cpu[] | undefined, inner: readonly Ring[]): Unit[] =>
+  cpus ? divide(cpus, inner) : [];
 
 /** What each core and cache of the machine is, in words: "L2 512 KiB for each 2 CPUs". */
 export function cacheWords(machine: Machine): string[] {
   const counted = new Map<string, number>();
-  for (const cache of [...machine.caches].sort((a, b) => a.level - b.level || a.type.localeCompare(b.type))) {
+  for (const cache of [...machine.caches].sort(
+    (a, b) => a.level - b.level || a.type.localeCompare(b.type),
+  )) {
     const size = cache.bytes === null ? '' : ` ${sizeWords(cache.bytes)}`;
     const words = `${cacheName(cache)}${size} for ${cache.cpus.length === 1 ? 'each CPU' : `${cache.cpus.length} CPUs`}`;
     counted.set(words, (counted.get(words) ?? 0) + 1);
   }
-  return [...counted].map(([words, times]) => (times > 1 ? `${times} × ${words}` : words));
+  return [...counted].map(([words, times]) =>
+    times > 1 ? `${times} × ${words}` : words,
+  );
 }
 
 /** Levels whose groups both the report and a measurement can have. */
-export const LEVELS: readonly { level: string; unit: string; of: (cpu: Cpu) => number | null }[] = [
+export const LEVELS: readonly {
+  level: string;
+  unit: string;
+  of: (cpu: Cpu) => number | null;
+}[] = [
   { level: 'smt', unit: 'core', of: (cpu) => cpu.core },
   { level: 'llc', unit: 'last-level cache', of: (cpu) => cpu.llc },
   { level: 'numa', unit: 'NUMA node', of: (cpu) => cpu.node },
@@ -140,14 +200,23 @@ export function reportedGroups(machine: Machine, level: string): number[][] {
     if (unit === null || !cpu.online || !cpu.allowed) continue;
     groups.set(unit, [...(groups.get(unit) ?? []), cpu.cpu]);
   }
-  return [...groups.entries()].sort((a, b) => a[0] - b[0]).map(([, cpus]) => cpus);
+  return [...groups.entries()]
+    .sort((a, b) => a[0] - b[0])
+    .map(([, cpus]) => cpus);
 }
 
 /** Groups in words, the first of them: "{0-3} {4-7} … (8 in all)"; groups of one CPU are told as such. */
-export function groupWords(groups: readonly (readonly number[])[], most = 8): string {
+export function groupWords(
+  groups: readonly (readonly number[])[],
+  most = 8,
+): string {
   if (groups.length === 0) return '–';
-  if (groups.every((group) => group.length === 1)) return `${count(groups.length, 'CPU')}, each by itself`;
-  const shown = groups.slice(0, most).map((group) => `{${formatCpus(group)}}`).join(' ');
+  if (groups.every((group) => group.length === 1))
+    return `${count(groups.length, 'CPU')}, each by itself`;
+  const shown = groups
+    .slice(0, most)
+    .map((group) => `{${formatCpus(group)}}`)
+    .join(' ');
   return groups.length > most ? `${shown} … (${groups.length} in all)` : shown;
 }
 
@@ -165,7 +234,8 @@ export interface Compared {
 export function comparedLevels(machine: Machine): Compared[] {
   const measured = machine.measured;
   if (!measured) return [];
-  const rank = (verdict: string): number => ['contradicted', 'cannot_tell', 'agrees'].indexOf(verdict) + 1 || 4;
+  const rank = (verdict: string): number =>
+    ['contradicted', 'cannot_tell', 'agrees'].indexOf(verdict) + 1 || 4;
   return LEVELS.map(({ level, unit }) => {
     const verdict = measured.verdicts.find((v) => v.level === level);
     return {
@@ -189,7 +259,10 @@ export function orderOf(machine: Machine, order: Order): number[] {
   if (!measured) return [];
   const places = measured.cpus.map((_, at) => at);
   if (order === 'number') return places;
-  const keys = order === 'reported' ? reportedKeys(machine) : measuredKeys(measured.levels);
+  const keys =
+    order === 'reported'
+      ? reportedKeys(machine)
+      : measuredKeys(measured.levels);
   const key = (at: number): number[] => keys(measured.cpus[at]!);
   return places.sort((a, b) => compare(key(a), key(b)) || a - b);
 }
@@ -203,7 +276,12 @@ function compare(a: readonly number[], b: readonly number[]): number {
 }
 
 function reportedKeys(machine: Machine): (cpu: number) => number[] {
-  const told = new Map(machine.cpus.map((cpu) => [cpu.cpu, [cpu.package, cpu.node, cpu.llc, cpu.core].map((n) => n ?? 1e9)]));
+  const told = new Map(
+    machine.cpus.map((cpu) => [
+      cpu.cpu,
+      [cpu.package, cpu.node, cpu.llc, cpu.core].map((n) => n ?? 1e9),
+    ]),
+  );
   return (cpu) => told.get(cpu) ?? [1e9, 1e9, 1e9, 1e9];
 }
 
@@ -211,21 +289,31 @@ function reportedKeys(machine: Machine): (cpu: number) => number[] {
 function measuredKeys(levels: readonly Level[]): (cpu: number) => number[] {
   const outward = [...levels].reverse().map((level) => {
     const first = new Map<number, number>();
-    for (const group of level.groups) for (const cpu of group) first.set(cpu, Math.min(...group));
+    for (const group of level.groups)
+      for (const cpu of group) first.set(cpu, Math.min(...group));
     return first;
   });
   return (cpu) => outward.map((first) => first.get(cpu) ?? cpu);
 }
 
 /** Groups as runs of neighbours in an order: from, to (both included). Groups that are torn apart have several. */
-export function runsOf(groups: readonly (readonly number[])[], cpus: readonly number[]): [number, number][] {
+export function runsOf(
+  groups: readonly (readonly number[])[],
+  cpus: readonly number[],
+): [number, number][] {
   const group = new Map<number, number>();
-  for (const [at, members] of groups.entries()) for (const cpu of members) group.set(cpu, at);
+  for (const [at, members] of groups.entries())
+    for (const cpu of members) group.set(cpu, at);
   const runs: [number, number][] = [];
-  for (let at = 0; at < cpus.length; ) {
+  for (let at = 0; at < cpus.length;) {
     const own = group.get(cpus[at]!);
     let end = at;
-    while (own !== undefined && end + 1 < cpus.length && group.get(cpus[end + 1]!) === own) end += 1;
+    while (
+      own !== undefined &&
+      end + 1 < cpus.length &&
+      group.get(cpus[end + 1]!) === own
+    )
+      end += 1;
     if (own !== undefined) runs.push([at, end]);
     at = end + 1;
   }
@@ -236,7 +324,13 @@ const shapeWords = (machine: Machine): string =>
   (['packages', 'numa_nodes', 'llcs', 'cores', 'cpus'] as const)
     .flatMap((name) => {
       const number = machine.counts[name];
-      const one = { packages: 'package', numa_nodes: 'NUMA node', llcs: 'last-level cache', cores: 'core', cpus: 'CPU' }[name];
+      const one = {
+        packages: 'package',
+        numa_nodes: 'NUMA node',
+        llcs: 'last-level cache',
+        cores: 'core',
+        cpus: 'CPU',
+      }[name];
       return number === undefined ? [] : [count(number, one)];
     })
     .join(', ');
@@ -245,12 +339,14 @@ const shapeWords = (machine: Machine): string =>
 export function verdictOf(machine: Machine): string {
   const shape = shapeWords(machine) || count(machine.cpus.length, 'CPU');
   const measured = machine.measured;
-  if (!measured) return `The system reports ${shape}. Nothing was measured: pinwise topology --measure tells whether that holds.`;
+  if (!measured)
+    return `The system reports ${shape}. Nothing was measured: pinwise topology --measure tells whether that holds.`;
   if (machine.contradictions.length > 0) {
     const levels = machine.contradictions.map((c) => c.level).join(', ');
     return `The system's report (${shape}) is contradicted by measurement: ${levels}.`;
   }
-  if (measured.cannotTell) return `The system reports ${shape}; the measurement cannot tell: ${measured.cannotTell}`;
+  if (measured.cannotTell)
+    return `The system reports ${shape}; the measurement cannot tell: ${measured.cannotTell}`;
   const agreed = measured.verdicts.filter((v) => v.verdict === 'agrees').length;
   return `The system's report holds (${shape}): ${count(agreed, 'level agrees', 'levels agree')} with the measurement.`;
 }

@@ -24,11 +24,24 @@ export function machineView(record: AnyRecord): View {
   return stack('article', '', [
     h('p', { class: 'verdict' }, visible(verdictOf(machine))),
     contradictions(machine),
-    titled('The machine', machine.cpus.length > 0 ? drawing(machine) : h('p', {}, 'The record names no CPUs.')),
+    titled(
+      'The machine',
+      machine.cpus.length > 0
+        ? drawing(machine)
+        : h('p', {}, 'The record names no CPUs.'),
+    ),
     measured && titled('Latency between CPUs', heatmap(machine)),
     measured && compared(machine),
-    measured && titled('Caches', measured.ladder && chart(ladderPlan(measured.ladder))),
-    measured && titled('Memory', measured.bandwidth.length > 0 ? chart(bandwidthPlan(measured.bandwidth)) : null, measured.loaded.length > 0 ? chart(loadedPlan(measured.loaded)) : null),
+    measured &&
+      titled('Caches', measured.ladder && chart(ladderPlan(measured.ladder))),
+    measured &&
+      titled(
+        'Memory',
+        measured.bandwidth.length > 0
+          ? chart(bandwidthPlan(measured.bandwidth))
+          : null,
+        measured.loaded.length > 0 ? chart(loadedPlan(measured.loaded)) : null,
+      ),
     measured && drift(measured),
     measured && costs(measured),
     about(machine),
@@ -37,7 +50,10 @@ export function machineView(record: AnyRecord): View {
 }
 
 /** A section of parts; null where it has none. */
-function titled(title: string, ...parts: (Part | HTMLElement | null)[]): Part | null {
+function titled(
+  title: string,
+  ...parts: (Part | HTMLElement | null)[]
+): Part | null {
   const there = parts.filter((part) => part !== null);
   if (there.length === 0) return null;
   const body = stack('div', '', there);
@@ -46,28 +62,58 @@ function titled(title: string, ...parts: (Part | HTMLElement | null)[]): Part | 
 
 function contradictions(machine: Machine): HTMLElement | null {
   if (machine.contradictions.length === 0) return null;
-  return section('What is wrong in the report', h('ul', { class: 'findings' }, ...machine.contradictions.map(contradiction)));
+  return section(
+    'What is wrong in the report',
+    h(
+      'ul',
+      { class: 'findings' },
+      ...machine.contradictions.map(contradiction),
+    ),
+  );
 }
 
 function contradiction(told: Verdict): HTMLElement {
-  return h('li', { class: 'problem' },
-    h('span', { class: 'severity' }, `${visible(told.level)} contradicted${told.confidence === null ? '' : `, confidence ${percent(told.confidence, 1)}`}`),
+  return h(
+    'li',
+    { class: 'problem' },
+    h(
+      'span',
+      { class: 'severity' },
+      `${visible(told.level)} contradicted${told.confidence === null ? '' : `, confidence ${percent(told.confidence, 1)}`}`,
+    ),
     h('p', {}, h('strong', {}, 'Reported: '), visible(told.claim)),
     h('p', {}, h('strong', {}, 'Measured: '), visible(told.measured)),
-    told.advice ? h('p', {}, h('strong', {}, 'What to do: '), visible(told.advice)) : null);
+    told.advice
+      ? h('p', {}, h('strong', {}, 'What to do: '), visible(told.advice))
+      : null,
+  );
 }
 
-const VERDICTS: Readonly<Record<string, string>> = { agrees: '✓ agrees', contradicted: '✗ contradicted', cannot_tell: '? cannot tell' };
+const VERDICTS: Readonly<Record<string, string>> = {
+  agrees: '✓ agrees',
+  contradicted: '✗ contradicted',
+  cannot_tell: '? cannot tell',
+};
 
 /** Reported against measured groups, and what stands behind each verdict. */
 function compared(machine: Machine): HTMLElement | null {
   const levels = comparedLevels(machine);
   const measured = machine.measured!;
-  const other = measured.verdicts.filter((v) => v.verdict !== 'contradicted' && v.claim !== '');
+  const other = measured.verdicts.filter(
+    (v) => v.verdict !== 'contradicted' && v.claim !== '',
+  );
   if (levels.length === 0 && other.length === 0) return null;
   const table: Table = {
     caption: 'Groups of allowed CPUs, level by level',
-    columns: [{ name: 'CPUs that share a' }, { name: 'as reported' }, { name: 'as measured' }, { name: 'Verdict' }, { name: 'Confidence', isNumber: true }, { name: 'Within', isNumber: true }, { name: 'To the nearest other', isNumber: true }],
+    columns: [
+      { name: 'CPUs that share a' },
+      { name: 'as reported' },
+      { name: 'as measured' },
+      { name: 'Verdict' },
+      { name: 'Confidence', isNumber: true },
+      { name: 'Within', isNumber: true },
+      { name: 'To the nearest other', isNumber: true },
+    ],
     rows: levels.map((row) => [
       row.unit,
       groupWords(row.reported),
@@ -78,42 +124,106 @@ function compared(machine: Machine): HTMLElement | null {
       row.measured ? quantity(row.measured.outsideNs, 'ns') : null,
     ]),
   };
-  const claims = other.map((v) => h('li', {}, h('span', { class: 'severity' }, `${visible(v.level)}: ${VERDICTS[v.verdict] ?? visible(v.verdict)}`), h('p', {}, visible(v.claim)), h('p', { class: 'muted' }, visible([v.measured, v.advice].filter(Boolean).join(' ')))));
-  return section('Reported against measured', levels.length > 0 ? tableElement(table) : null, claims.length > 0 ? h('ul', { class: 'findings' }, ...claims) : null);
+  const claims = other.map((v) =>
+    h(
+      'li',
+      {},
+      h(
+        'span',
+        { class: 'severity' },
+        `${visible(v.level)}: ${VERDICTS[v.verdict] ?? visible(v.verdict)}`,
+      ),
+      h('p', {}, visible(v.claim)),
+      h(
+        'p',
+        { class: 'muted' },
+        visible([v.measured, v.advice].filter(Boolean).join(' ')),
+      ),
+    ),
+  );
+  return section(
+    'Reported against measured',
+    levels.length > 0 ? tableElement(table) : null,
+    claims.length > 0 ? h('ul', { class: 'findings' }, ...claims) : null,
+  );
 }
 
 function drift(measured: Measured): Part | null {
   const told = measured.drift;
   if (!told) return null;
-  const pairs = told.pairs.filter((pair) => pair.samples.length > 0).sort((a, b) => b.states.length - a.states.length || a.a - b.a);
+  const pairs = told.pairs
+    .filter((pair) => pair.samples.length > 0)
+    .sort((a, b) => b.states.length - a.states.length || a.a - b.a);
   const sentence = h('p', {}, visible(told.sentence));
   const first = pairs[0];
   if (!first) return titled('Over time', sentence);
   const drawn = chart(driftPlan(first));
-  const select = h('select', {}, ...pairs.map((pair, at) => h('option', { value: `${at}` }, `CPUs ${pair.a} and ${pair.b} (${count(pair.states.length, 'state')})`)));
-  select.addEventListener('change', () => drawn.redraw(driftPlan(pairs[Number(select.value)] ?? first)));
-  return titled('Over time', sentence, h('div', { class: 'controls' }, h('label', {}, 'Pair ', select)), drawn);
+  const select = h(
+    'select',
+    {},
+    ...pairs.map((pair, at) =>
+      h(
+        'option',
+        { value: `${at}` },
+        `CPUs ${pair.a} and ${pair.b} (${count(pair.states.length, 'state')})`,
+      ),
+    ),
+  );
+  select.addEventListener('change', () =>
+    drawn.redraw(driftPlan(pairs[Number(select.value)] ?? first)),
+  );
+  return titled(
+    'Over time',
+    sentence,
+    h('div', { class: 'controls' }, h('label', {}, 'Pair ', select)),
+    drawn,
+  );
 }
 
 const told = (measure: Measure | null, unit: string): string | null =>
-  measure && `${quantity(measure.value, unit)}${measure.low === null || measure.high === null ? '' : ` (${quantity(measure.low, unit)} to ${quantity(measure.high, unit)})`}`;
+  measure &&
+  `${quantity(measure.value, unit)}${measure.low === null || measure.high === null ? '' : ` (${quantity(measure.low, unit)} to ${quantity(measure.high, unit)})`}`;
 
-const figure = (value: unknown, unit: string): string | null => (typeof value === 'number' && Number.isFinite(value) ? `${digits(value)} ${unit}` : null);
+const figure = (value: unknown, unit: string): string | null =>
+  typeof value === 'number' && Number.isFinite(value)
+    ? `${digits(value)} ${unit}`
+    : null;
 
 function costs(measured: Measured): HTMLElement | null {
   const pause: Table = {
     caption: 'Cost of the spin-wait hint',
-    columns: [{ name: 'CPU', isNumber: true }, { name: 'Time', isNumber: true }, { name: 'Cycles', isNumber: true }, { name: 'Odd' }],
-    rows: measured.pause.map((p) => [p.cpu, told(p.ns, 'ns'), p.cycles ? digits(p.cycles.value) : null, p.modes || null]),
+    columns: [
+      { name: 'CPU', isNumber: true },
+      { name: 'Time', isNumber: true },
+      { name: 'Cycles', isNumber: true },
+      { name: 'Odd' },
+    ],
+    rows: measured.pause.map((p) => [
+      p.cpu,
+      told(p.ns, 'ns'),
+      p.cycles ? digits(p.cycles.value) : null,
+      p.modes || null,
+    ]),
   };
   const pairs: [string, string | null][] = [
-    ['Switch of threads on one CPU', told(measured.scheduling.contextSwitch, 'ns')],
+    [
+      'Switch of threads on one CPU',
+      told(measured.scheduling.contextSwitch, 'ns'),
+    ],
     ['Wake-up on another CPU', told(measured.scheduling.futexWake, 'ns')],
     ['Core clock', figure(measured.clock['core_ghz'], 'GHz')],
     ['Time-stamp counter', figure(measured.clock['tick_ghz'], 'GHz')],
     ['Step of the clock', figure(measured.clock['step_ns'], 'ns')],
   ];
-  const hint = measured.pause.length > 0 ? h('details', { class: 'figures' }, h('summary', {}, `Spin-wait hint: ${pauseWords(measured)}`), tableElement(pause)) : null;
+  const hint =
+    measured.pause.length > 0
+      ? h(
+          'details',
+          { class: 'figures' },
+          h('summary', {}, `Spin-wait hint: ${pauseWords(measured)}`),
+          tableElement(pause),
+        )
+      : null;
   if (!hint && pairs.every(([, value]) => value === null)) return null;
   return section('Scheduler and clock', facts(pairs), hint);
 }
@@ -125,28 +235,79 @@ function pauseWords(measured: Measured): string {
 }
 
 function about(machine: Machine): HTMLElement {
-  const restrictions = machine.restrictions.map((r) => `${r.by} leaves ${r.leaves}`).join('; ');
-  const host = machine.measured ? { ...machine.host, machine_spec: machine.measured.survey['machine_spec'] } : machine.host;
-  const warnings = machine.warnings.length > 0 ? h('ul', {}, ...machine.warnings.map((warning) => h('li', {}, visible(warning)))) : null;
-  return section('About the machine', facts([
-    ...hostFacts({ ...host, counts: machine.counts, allowed: machine.allowed }),
-    ['Restricted by', restrictions],
-    ['Quota', machine.quota && `${digits(machine.quota.cpus)} CPUs (${machine.quota.source})`],
-    ['Shape hash', machine.shapeHash],
-  ]), warnings);
+  const restrictions = machine.restrictions
+    .map((r) => `${r.by} leaves ${r.leaves}`)
+    .join('; ');
+  const host = machine.measured
+    ? { ...machine.host, machine_spec: machine.measured.survey['machine_spec'] }
+    : machine.host;
+  const warnings =
+    machine.warnings.length > 0
+      ? h(
+          'ul',
+          {},
+          ...machine.warnings.map((warning) => h('li', {}, visible(warning))),
+        )
+      : null;
+  return section(
+    'About the machine',
+    facts([
+      ...hostFacts({
+        ...host,
+        counts: machine.counts,
+        allowed: machine.allowed,
+      }),
+      ['Restricted by', restrictions],
+      [
+        'Quota',
+        machine.quota &&
+          `${digits(machine.quota.cpus)} CPUs (${machine.quota.source})`,
+      ],
+      ['Shape hash', machine.shapeHash],
+    ]),
+    warnings,
+  );
 }
 
 function effort(measured: Measured): HTMLElement {
-  const number = (name: string): number | null => (typeof measured.effort[name] === 'number' ? (measured.effort[name] as number) : null);
-  const text = (name: string): string => (typeof measured.survey[name] === 'string' || typeof measured.survey[name] === 'number' ? `${measured.survey[name]}` : '');
+  const number = (name: string): number | null =>
+    typeof measured.effort[name] === 'number'
+      ? (measured.effort[name] as number)
+      : null;
+  const text = (name: string): string =>
+    typeof measured.survey[name] === 'string' ||
+    typeof measured.survey[name] === 'number'
+      ? `${measured.survey[name]}`
+      : '';
   const thrown = [number('batches_switched'), number('batches_stolen')];
-  const notes = [...measured.notes, ...measured.leftOut.map((sentence) => `Left out: ${sentence}`)];
-  return section('How it was measured', facts([
-    ['Time', `${seconds(number('spent_s'))} of ${seconds(number('budget_s'))}`],
-    ['Pairs', `${number('pairs_measured') ?? '–'} measured, ${number('pairs_skipped') ?? '–'} skipped, ${number('pairs_verified') ?? '–'} verified of which ${number('pairs_disagreed') ?? '–'} disagreed; up to ${number('parallel_pairs') ?? '–'} at the same time`],
-    ['Batches', `${number('batches')?.toLocaleString('en-US') ?? '–'}; thrown away for a switch ${thrown[0] ?? '–'}, for steal ${thrown[1] ?? '–'}`],
-    ['Steal', number('steal_share') === null ? null : percent(number('steal_share'))],
-    ['Seed', text('seed')],
-    ['Started', text('started')],
-  ]), notes.length > 0 ? h('ul', {}, ...notes.map((note) => h('li', {}, visible(note)))) : null);
+  const notes = [
+    ...measured.notes,
+    ...measured.leftOut.map((sentence) => `Left out: ${sentence}`),
+  ];
+  return section(
+    'How it was measured',
+    facts([
+      [
+        'Time',
+        `${seconds(number('spent_s'))} of ${seconds(number('budget_s'))}`,
+      ],
+      [
+        'Pairs',
+        `${number('pairs_measured') ?? '–'} measured, ${number('pairs_skipped') ?? '–'} skipped, ${number('pairs_verified') ?? '–'} verified of which ${number('pairs_disagreed') ?? '–'} disagreed; up to ${number('parallel_pairs') ?? '–'} at the same time`,
+      ],
+      [
+        'Batches',
+        `${number('batches')?.toLocaleString('en-US') ?? '–'}; thrown away for a switch ${thrown[0] ?? '–'}, for steal ${thrown[1] ?? '–'}`,
+      ],
+      [
+        'Steal',
+        number('steal_share') === null ? null : percent(number('steal_share')),
+      ],
+      ['Seed', text('seed')],
+      ['Started', text('started')],
+    ]),
+    notes.length > 0
+      ? h('ul', {}, ...notes.map((note) => h('li', {}, visible(note))))
+      : null,
+  );
 }

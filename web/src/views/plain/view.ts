@@ -10,12 +10,17 @@ const MOST_SHOWN = 100_000;
 
 export function plainView(record: AnyRecord): View {
   const text = JSON.stringify(record, null, 2);
-  const cut = text.length > MOST_SHOWN ? '\n… (cut here; the copy has all of it)' : '';
+  const cut =
+    text.length > MOST_SHOWN ? '\n… (cut here; the copy has all of it)' : '';
   const element = h(
     'article',
     {},
     h('p', {}, 'This kind of record has no drawing; these are its fields.'),
-    section('Fields', copyButton(text, 'the record'), h('pre', { tabIndex: 0 }, visible(text.slice(0, MOST_SHOWN)) + cut)),
+    section(
+      'Fields',
+      copyButton(text, 'the record'),
+      h('pre', { tabIndex: 0 }, visible(text.slice(0, MOST_SHOWN)) + cut),
+    ),
   );
   return { element, dispose: () => undefined };
 }

@@ -30,18 +30,62 @@ interface Handle {
 
 /** Colours by kind, light and dark; words tell them apart, too. */
 function colourOf(kind: string, colours: Theme): string {
-  const light: Record<string, string> = { user: '#9ccbea', kernel: '#d9a7c7', pause: '#f0a30a', left_out: '#dcdfe4', broken: '#f3d9d9', all: '#e8eaee', flat: '#e4e6e8', up: '#ee8336', down: '#5799cf' };
-  const dark: Record<string, string> = { user: '#2f6f9f', kernel: '#8a4f78', pause: '#e69f00', left_out: '#4a5058', broken: '#6b4444', all: '#3a4048', flat: '#3a4048', up: '#d5702a', down: '#3b82bd' };
-  return (colours.isDark ? dark : light)[kind] ?? (colours.isDark ? dark : light)['left_out']!;
+  const light: Record<string, string> = {
+    user: '#9ccbea',
+    kernel: '#d9a7c7',
+    pause: '#f0a30a',
+    left_out: '#dcdfe4',
+    broken: '#f3d9d9',
+    all: '#e8eaee',
+    flat: '#e4e6e8',
+    up: '#ee8336',
+    down: '#5799cf',
+  };
+  const dark: Record<string, string> = {
+    user: '#2f6f9f',
+    kernel: '#8a4f78',
+    pause: '#e69f00',
+    left_out: '#4a5058',
+    broken: '#6b4444',
+    all: '#3a4048',
+    flat: '#3a4048',
+    up: '#d5702a',
+    down: '#3b82bd',
+  };
+  return (
+    (colours.isDark ? dark : light)[kind] ??
+    (colours.isDark ? dark : light)['left_out']!
+  );
 }
 
 /** A sign before the name where colours say more and less. */
-const SIGNS: Readonly<Record<string, string>> = { up: '+ ', down: '− ', pause: '‖ ', broken: '✂ ' };
+const SIGNS: Readonly<Record<string, string>> = {
+  up: '+ ',
+  down: '− ',
+  pause: '‖ ',
+  broken: '✂ ',
+};
 
 export function flameGraph(tree: Flame, name: string, summary: string): Part {
-  const canvas = h('canvas', { tabIndex: 0, role: 'img', aria: { label: `${name}. ${summary}` } });
-  const box = h('div', { class: 'flames', role: 'region', aria: { label: `Calls of the ${name.toLowerCase()}` } }, canvas);
-  const place = h('p', { class: 'place', role: 'status', aria: { live: 'polite' } });
+  const canvas = h('canvas', {
+    tabIndex: 0,
+    role: 'img',
+    aria: { label: `${name}. ${summary}` },
+  });
+  const box = h(
+    'div',
+    {
+      class: 'flames',
+      role: 'region',
+      aria: { label: `Calls of the ${name.toLowerCase()}` },
+    },
+    canvas,
+  );
+  const place = h('p', {
+    class: 'place',
+    role: 'status',
+    aria: { live: 'polite' },
+  });
   const state: State = { focus: 0, cursor: 0, found: new Set(), boxes: [] };
   let request = 0;
   const draw = (): void => {
@@ -58,10 +102,26 @@ export function flameGraph(tree: Flame, name: string, summary: string): Part {
   size.observe(box);
   listen(handle);
   refresh();
-  const element = h('figure', { class: 'chart', data: { chart: name } },
-    h('figcaption', {}, h('strong', {}, name), ' ', h('span', { class: 'muted' }, summary)),
-    tools(handle), box, place, key(tree),
-    h('p', { class: 'muted' }, 'Arrows go from call to call, Enter goes into one, Escape or Home back to all.'));
+  const element = h(
+    'figure',
+    { class: 'chart', data: { chart: name } },
+    h(
+      'figcaption',
+      {},
+      h('strong', {}, name),
+      ' ',
+      h('span', { class: 'muted' }, summary),
+    ),
+    tools(handle),
+    box,
+    place,
+    key(tree),
+    h(
+      'p',
+      { class: 'muted' },
+      'Arrows go from call to call, Enter goes into one, Escape or Home back to all.',
+    ),
+  );
   return {
     element,
     dispose() {
@@ -75,30 +135,60 @@ export function flameGraph(tree: Flame, name: string, summary: string): Part {
 function words(tree: Flame, state: State): string {
   const frame = tree.frames[state.cursor]!;
   const where = frame.module ? ` in ${fileName(frame.module)}` : '';
-  if (frame.kind === 'all' || state.cursor === 0) return `All calls: ${frame.words}.`;
+  if (frame.kind === 'all' || state.cursor === 0)
+    return `All calls: ${frame.words}.`;
   return `${visible(frame.name)}${visible(where)} (${KIND_WORDS[frame.kind] ?? frame.kind}): ${frame.words}.`;
 }
 
 function tools({ tree, state, refresh }: Handle): HTMLElement {
-  const input = h('input', { type: 'search', aria: { label: 'Search calls' }, placeholder: 'Search calls' });
+  const input = h('input', {
+    type: 'search',
+    aria: { label: 'Search calls' },
+    placeholder: 'Search calls',
+  });
   const told = h('span', { class: 'status', role: 'status' });
   input.addEventListener('input', () => {
     const { found, share } = search(tree, input.value);
     state.found = found;
-    told.textContent = input.value.trim() ? `${count(found.size, 'call')}, ${percent(share)} of all time` : '';
+    told.textContent = input.value.trim()
+      ? `${count(found.size, 'call')}, ${percent(share)} of all time`
+      : '';
     refresh();
   });
-  const back = h('button', { type: 'button', onclick: () => { state.focus = 0; state.cursor = 0; refresh(); } }, 'All calls');
+  const back = h(
+    'button',
+    {
+      type: 'button',
+      onclick: () => {
+        state.focus = 0;
+        state.cursor = 0;
+        refresh();
+      },
+    },
+    'All calls',
+  );
   return h('div', { class: 'tools' }, input, back, told);
 }
 
 function key(tree: Flame): HTMLElement {
-  const kinds = [...new Set(tree.frames.slice(1).map((frame) => frame.kind))].sort();
+  const kinds = [
+    ...new Set(tree.frames.slice(1).map((frame) => frame.kind)),
+  ].sort();
   const names: Readonly<Record<string, string>> = {
-    user: 'Blue: the program', kernel: 'Purple: the kernel', pause: 'Orange, ‖: waiting in a spin hint', left_out: 'Grey: left out', broken: 'Pink, ✂: callers missing (broken stacks)',
-    up: 'Vermilion, +: more than before', down: 'Blue, −: less than before', flat: 'Grey: may be chance, or too small to speak of',
+    user: 'Blue: the program',
+    kernel: 'Purple: the kernel',
+    pause: 'Orange, ‖: waiting in a spin hint',
+    left_out: 'Grey: left out',
+    broken: 'Pink, ✂: callers missing (broken stacks)',
+    up: 'Vermilion, +: more than before',
+    down: 'Blue, −: less than before',
+    flat: 'Grey: may be chance, or too small to speak of',
   };
-  return h('ul', { class: 'key' }, ...kinds.map((kind) => h('li', {}, `${names[kind] ?? kind}.`)));
+  return h(
+    'ul',
+    { class: 'key' },
+    ...kinds.map((kind) => h('li', {}, `${names[kind] ?? kind}.`)),
+  );
 }
 
 function paint({ tree, state, canvas }: Handle): void {
@@ -108,20 +198,30 @@ function paint({ tree, state, canvas }: Handle): void {
   const colours = theme();
   const ratio = Math.min(2, window.devicePixelRatio || 1);
   state.boxes = boxes(tree, state.focus, NARROWEST / width);
-  const rows = 1 + state.boxes.reduce((most, box) => Math.max(most, box.row), 0);
+  const rows =
+    1 + state.boxes.reduce((most, box) => Math.max(most, box.row), 0);
   canvas.style.height = `${rows * ROW}px`;
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(rows * ROW * ratio);
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.font = '12px system-ui, sans-serif';
   context.textBaseline = 'middle';
-  for (const box of state.boxes) paintBox(context, { tree, state, colours, width }, box);
+  for (const box of state.boxes)
+    paintBox(context, { tree, state, colours, width }, box);
 }
 
-function paintBox(context: CanvasRenderingContext2D, about: { tree: Flame; state: State; colours: Theme; width: number }, box: Box): void {
+function paintBox(
+  context: CanvasRenderingContext2D,
+  about: { tree: Flame; state: State; colours: Theme; width: number },
+  box: Box,
+): void {
   const { tree, state, colours, width } = about;
   const frame = tree.frames[box.frame]!;
-  const [x, y, wide] = [box.left * width, box.row * ROW, Math.max(1, box.width * width - 1)];
+  const [x, y, wide] = [
+    box.left * width,
+    box.row * ROW,
+    Math.max(1, box.width * width - 1),
+  ];
   const fill = colourOf(frame.kind, colours);
   const isDim = state.found.size > 0 && !state.found.has(box.frame);
   context.globalAlpha = isDim ? 0.35 : 1;
@@ -141,7 +241,11 @@ function paintBox(context: CanvasRenderingContext2D, about: { tree: Flame; state
   context.beginPath();
   context.rect(x, y, wide - 3, ROW);
   context.clip();
-  context.fillText(text.length > room ? `${text.slice(0, Math.max(1, room - 1))}…` : text, x + 4, y + ROW / 2);
+  context.fillText(
+    text.length > room ? `${text.slice(0, Math.max(1, room - 1))}…` : text,
+    x + 4,
+    y + ROW / 2,
+  );
   context.restore();
 }
 
@@ -151,7 +255,12 @@ function listen(handle: Handle): void {
     const place = canvas.getBoundingClientRect();
     const row = Math.floor((event.clientY - place.top) / ROW);
     const share = (event.clientX - place.left) / Math.max(1, place.width);
-    const box = state.boxes.find((told) => told.row === row && share >= told.left && share < told.left + told.width);
+    const box = state.boxes.find(
+      (told) =>
+        told.row === row &&
+        share >= told.left &&
+        share < told.left + told.width,
+    );
     return box ? box.frame : null;
   };
   canvas.addEventListener('pointermove', (event) => {
@@ -168,7 +277,13 @@ function listen(handle: Handle): void {
     refresh();
   });
   canvas.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || !press(handle, event.key)) return;
+    if (
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      !press(handle, event.key)
+    )
+      return;
     event.preventDefault();
     refresh();
   });
@@ -176,9 +291,15 @@ function listen(handle: Handle): void {
 
 function press({ tree, state }: Handle, pressed: string): boolean {
   const frame = tree.frames[state.cursor]!;
-  const widest = (children: readonly number[]): number => children.reduce((most, child) => (tree.frames[child]!.time > tree.frames[most]!.time ? child : most), children[0]!);
+  const widest = (children: readonly number[]): number =>
+    children.reduce(
+      (most, child) =>
+        tree.frames[child]!.time > tree.frames[most]!.time ? child : most,
+      children[0]!,
+    );
   const beside = (by: number): void => {
-    const siblings = frame.parent < 0 ? [0] : tree.frames[frame.parent]!.children;
+    const siblings =
+      frame.parent < 0 ? [0] : tree.frames[frame.parent]!.children;
     const next = siblings[siblings.indexOf(state.cursor) + by];
     if (next !== undefined) state.cursor = next;
   };
@@ -199,12 +320,17 @@ function press({ tree, state }: Handle, pressed: string): boolean {
   const act = acts[pressed];
   if (!act) return false;
   act();
-  if (!isWithin(tree, state.cursor, state.focus) && !isWithin(tree, state.focus, state.cursor)) state.focus = tree.frames[state.cursor]!.parent;
+  if (
+    !isWithin(tree, state.cursor, state.focus) &&
+    !isWithin(tree, state.focus, state.cursor)
+  )
+    state.focus = tree.frames[state.cursor]!.parent;
   return true;
 }
 
 /** Is a frame called, over whatever others, from another? */
 function isWithin(tree: Flame, frame: number, caller: number): boolean {
-  for (let at = frame; at >= 0; at = tree.frames[at]!.parent) if (at === caller) return true;
+  for (let at = frame; at >= 0; at = tree.frames[at]!.parent)
+    if (at === caller) return true;
   return false;
 }

@@ -22,17 +22,42 @@ export interface ProfileRecord {
   own_cpu_s?: number;
   lost?: number;
   work?: Maybe<{ unit: string; count: number; metric?: Maybe<string> }>;
-  pause?: Maybe<{ cpu: number; ns: number; low_ns?: Maybe<number>; high_ns?: Maybe<number> }>;
-  runs?: Maybe<{ wall_s: number; samples: number; cpu_s: number; units: number }[]>;
+  pause?: Maybe<{
+    cpu: number;
+    ns: number;
+    low_ns?: Maybe<number>;
+    high_ns?: Maybe<number>;
+  }>;
+  runs?: Maybe<
+    { wall_s: number; samples: number; cpu_s: number; units: number }[]
+  >;
   total?: Maybe<Amount>;
   kernel?: Maybe<Amount>;
   waits?: Maybe<Amount>;
   stacks?: Maybe<{ by: string; broken: Amount; mean_frames: number }>;
   functions?: Maybe<FunctionRow[]>;
   functions_left_out?: Maybe<{ count: number; own: Amount }>;
-  threads?: Maybe<{ name: string; thread?: Maybe<number>; threads: number; sampled: Amount; waits: Amount; cpu_s?: Maybe<number> }[]>;
+  threads?: Maybe<
+    {
+      name: string;
+      thread?: Maybe<number>;
+      threads: number;
+      sampled: Amount;
+      waits: Amount;
+      cpu_s?: Maybe<number>;
+    }[]
+  >;
   instructions?: Maybe<Spot[]>;
-  calls?: Maybe<{ functions: CalledFunction[]; nodes: { function: number; parent: Maybe<number>; samples: number; cpu_s: number }[]; left_out?: Maybe<Amount> }>;
+  calls?: Maybe<{
+    functions: CalledFunction[];
+    nodes: {
+      function: number;
+      parent: Maybe<number>;
+      samples: number;
+      cpu_s: number;
+    }[];
+    left_out?: Maybe<Amount>;
+  }>;
   sentence?: string;
   notes?: Maybe<string[]>;
 }
@@ -51,7 +76,13 @@ export interface Spot extends CalledFunction {
   address: number;
   own: Amount;
   shown: Amount;
-  lines: { address: number; text: string; own: Amount; is_hint: boolean; waits: boolean }[];
+  lines: {
+    address: number;
+    text: string;
+    own: Amount;
+    is_hint: boolean;
+    waits: boolean;
+  }[];
 }
 
 export interface Change {
@@ -81,8 +112,20 @@ export interface ProfileDiff {
   unit: string;
   total: Change;
   waits: Change;
-  pausing?: Maybe<{ before_pauses: number; after_pauses: number; by_more_s: number; by_longer_s: number }>;
-  functions?: Maybe<(CalledFunction & { seen: string; own: Change; total: Change; waits: Change })[]>;
+  pausing?: Maybe<{
+    before_pauses: number;
+    after_pauses: number;
+    by_more_s: number;
+    by_longer_s: number;
+  }>;
+  functions?: Maybe<
+    (CalledFunction & {
+      seen: string;
+      own: Change;
+      total: Change;
+      waits: Change;
+    })[]
+  >;
   functions_left_out?: number;
   calls?: Maybe<(CalledFunction & { parent: Maybe<number>; total: Change })[]>;
   sentences?: Maybe<string[]>;

@@ -3,14 +3,36 @@
 import { expect, test } from 'vitest';
 
 import type { Change, ProfileDiff, ProfileRecord } from './record';
-import { boxes, changeTable, flameOf, flameOfDiff, functionTable, pausingWords, search } from './shape';
+import {
+  boxes,
+  changeTable,
+  flameOf,
+  flameOfDiff,
+  functionTable,
+  pausingWords,
+  search,
+} from './shape';
 
-const node = (fn: number, parent: number | null, cpu_s: number): { function: number; parent: number | null; samples: number; cpu_s: number } => ({ function: fn, parent, samples: 1, cpu_s });
+const node = (
+  fn: number,
+  parent: number | null,
+  cpu_s: number,
+): {
+  function: number;
+  parent: number | null;
+  samples: number;
+  cpu_s: number;
+} => ({ function: fn, parent, samples: 1, cpu_s });
 
 /** main (1 s own) calls work (2 s own), which pauses for 4 s; irq has 1 s beside. */
 const RECORD: ProfileRecord = {
   calls: {
-    functions: [{ name: 'main', kind: 'user' }, { name: 'work', module: '/lib/libwork.so', kind: 'user' }, { name: 'pause', kind: 'pause' }, { name: 'irq', kind: 'kernel' }],
+    functions: [
+      { name: 'main', kind: 'user' },
+      { name: 'work', module: '/lib/libwork.so', kind: 'user' },
+      { name: 'pause', kind: 'pause' },
+      { name: 'irq', kind: 'kernel' },
+    ],
     nodes: [node(0, null, 1), node(1, 0, 2), node(2, 1, 4), node(3, null, 1)],
   },
 };
@@ -19,20 +41,29 @@ test('callers hold the time of what they called', () => {
   const tree = flameOf(RECORD)!;
   expect(tree.frames.map((frame) => frame.time)).toEqual([8, 7, 6, 4, 1]);
   expect(tree.deepest).toBe(3);
-  expect(tree.frames[1]!.words).toContain('87.5 % of all, 1.00 s in its own code');
+  expect(tree.frames[1]!.words).toContain(
+    '87.5 % of all, 1.00 s in its own code',
+  );
 });
 
 test('boxes lie within their callers, and a call can fill the width', () => {
   const tree = flameOf(RECORD)!;
   const all = boxes(tree, 0, 0);
   for (const box of all.slice(1)) {
-    const caller = all.find((told) => told.frame === tree.frames[box.frame]!.parent)!;
+    const caller = all.find(
+      (told) => told.frame === tree.frames[box.frame]!.parent,
+    )!;
     expect(box.left).toBeGreaterThanOrEqual(caller.left - 1e-9);
-    expect(box.left + box.width).toBeLessThanOrEqual(caller.left + caller.width + 1e-9);
+    expect(box.left + box.width).toBeLessThanOrEqual(
+      caller.left + caller.width + 1e-9,
+    );
     expect(box.row).toBe(caller.row + 1);
   }
   const inside = boxes(tree, 2, 0);
-  expect(inside.find((box) => box.frame === 2)).toMatchObject({ left: 0, width: 1 });
+  expect(inside.find((box) => box.frame === 2)).toMatchObject({
+    left: 0,
+    width: 1,
+  });
   expect(inside.map((box) => box.frame).sort()).toEqual([0, 1, 2, 3]);
   expect(boxes(tree, 0, 0.2).some((box) => box.frame === 4)).toBe(false);
 });
@@ -47,14 +78,25 @@ test('a search counts time once', () => {
 });
 
 test('a tree whose parents lead nowhere is still drawn', () => {
-  const calls = { functions: [{ name: 'x', kind: 'user' }], nodes: [node(0, 5, 1), node(9, 0, 1)] };
-  expect(flameOf({ calls })!.frames.map((frame) => frame.parent)).toEqual([-1, 0, 1]);
+  const calls = {
+    functions: [{ name: 'x', kind: 'user' }],
+    nodes: [node(0, 5, 1), node(9, 0, 1)],
+  };
+  expect(flameOf({ calls })!.frames.map((frame) => frame.parent)).toEqual([
+    -1, 0, 1,
+  ]);
   expect(flameOf({})).toBeNull();
 });
 
 const change = (before_s: number, after_s: number, half: number): Change => ({
-  before_samples: 1, after_samples: 1, before_s, after_s, delta_s: after_s - before_s,
-  low_s: after_s - before_s - half, high_s: after_s - before_s + half, is_noise: Math.abs(after_s - before_s) < half,
+  before_samples: 1,
+  after_samples: 1,
+  before_s,
+  after_s,
+  delta_s: after_s - before_s,
+  low_s: after_s - before_s - half,
+  high_s: after_s - before_s + half,
+  is_noise: Math.abs(after_s - before_s) < half,
 });
 
 const DIFF: ProfileDiff = {
@@ -63,26 +105,71 @@ const DIFF: ProfileDiff = {
   unit: 'run',
   total: change(10, 12, 0.5),
   waits: change(1, 2, 0.1),
-  functions: [{ name: 'f', kind: 'user', seen: 'came', own: change(0, 3, 0.2), total: change(0, 3, 0.2), waits: change(0, 0, 0) }, { name: 'g', kind: 'user', seen: 'both', own: change(2, 1.9, 0.2), total: change(2, 1.9, 0.2), waits: change(0, 0, 0) }],
-  calls: [{ name: 'main', kind: 'user', parent: null, total: change(10, 12, 0.5) }, { name: 'f', kind: 'user', parent: 0, total: change(0, 3, 0.2) }, { name: 'g', kind: 'user', parent: 0, total: change(10, 9.9, 0.2) }, { name: 'h', kind: 'user', parent: 0, total: change(4, 1, 0.2) }],
+  functions: [
+    {
+      name: 'f',
+      kind: 'user',
+      seen: 'came',
+      own: change(0, 3, 0.2),
+      total: change(0, 3, 0.2),
+      waits: change(0, 0, 0),
+    },
+    {
+      name: 'g',
+      kind: 'user',
+      seen: 'both',
+      own: change(2, 1.9, 0.2),
+      total: change(2, 1.9, 0.2),
+      waits: change(0, 0, 0),
+    },
+  ],
+  calls: [
+    { name: 'main', kind: 'user', parent: null, total: change(10, 12, 0.5) },
+    { name: 'f', kind: 'user', parent: 0, total: change(0, 3, 0.2) },
+    { name: 'g', kind: 'user', parent: 0, total: change(10, 9.9, 0.2) },
+    { name: 'h', kind: 'user', parent: 0, total: change(4, 1, 0.2) },
+  ],
 };
 
 test('changes are told by sign, and chance as such', () => {
   const tree = flameOfDiff(DIFF)!;
-  expect(tree.frames.map((frame) => frame.kind)).toEqual(['up', 'up', 'up', 'flat', 'down']);
+  expect(tree.frames.map((frame) => frame.kind)).toEqual([
+    'up',
+    'up',
+    'up',
+    'flat',
+    'down',
+  ]);
   for (const frame of tree.frames) {
-    const inside = frame.children.reduce((sum, child) => sum + tree.frames[child]!.time, 0);
+    const inside = frame.children.reduce(
+      (sum, child) => sum + tree.frames[child]!.time,
+      0,
+    );
     expect(inside).toBeLessThanOrEqual(frame.time + 1e-9);
   }
   const rows = changeTable(DIFF, 10)!.rows;
-  expect(rows[0]!.slice(0, 3)).toEqual(['f (new)', '+3.00 s', '+2.80 s to +3.20 s']);
+  expect(rows[0]!.slice(0, 3)).toEqual([
+    'f (new)',
+    '+3.00 s',
+    '+2.80 s to +3.20 s',
+  ]);
   expect(rows[1]![6]).toBe('may be chance');
 });
 
 test('pausing is told where it is known', () => {
   expect(pausingWords(DIFF)).toBeNull();
-  const told = pausingWords({ ...DIFF, pausing: { before_pauses: 100, after_pauses: 50, by_more_s: -0.5, by_longer_s: 0.25 } });
-  expect(told).toContain('−500 ms per run comes from fewer PAUSEs (100 before, 50.0 after) and +250 ms from longer ones');
+  const told = pausingWords({
+    ...DIFF,
+    pausing: {
+      before_pauses: 100,
+      after_pauses: 50,
+      by_more_s: -0.5,
+      by_longer_s: 0.25,
+    },
+  });
+  expect(told).toContain(
+    '−500 ms per run comes from fewer PAUSEs (100 before, 50.0 after) and +250 ms from longer ones',
+  );
 });
 
 test('tables leave out what is not there', () => {

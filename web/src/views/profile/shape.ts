@@ -60,7 +60,10 @@ function flame(calls: readonly Call[], all: Omit<Call, 'parent'>): Flame {
     frames.push({ ...call, parent, children: [], depth });
     frames[parent]!.children.push(at + 1);
   });
-  for (const frame of frames) frame.children.sort((a, b) => frames[a]!.name.localeCompare(frames[b]!.name, 'en') || a - b);
+  for (const frame of frames)
+    frame.children.sort(
+      (a, b) => frames[a]!.name.localeCompare(frames[b]!.name, 'en') || a - b,
+    );
   return { frames, deepest };
 }
 
@@ -74,13 +77,33 @@ export function flameOf(record: ProfileRecord): Flame | null {
     if (parent >= 0 && parent < at) times[parent]! += times[at]!;
   }
   const whole = calls.nodes.reduce((sum, node) => sum + node.cpu_s, 0);
-  const share = (time: number): string => `${seconds(time)}, ${percent(time / whole)} of all`;
+  const share = (time: number): string =>
+    `${seconds(time)}, ${percent(time / whole)} of all`;
   const list = calls.nodes.map((node, at): Call => {
-    const called = calls.functions[node.function] ?? { name: '?', kind: 'left_out' };
-    const own = node.cpu_s > 0 && node.cpu_s < times[at]! ? `, ${seconds(node.cpu_s)} in its own code` : '';
-    return { name: called.name, module: called.module ?? '', kind: called.kind, parent: node.parent ?? -1, time: times[at]!, words: share(times[at]!) + own };
+    const called = calls.functions[node.function] ?? {
+      name: '?',
+      kind: 'left_out',
+    };
+    const own =
+      node.cpu_s > 0 && node.cpu_s < times[at]!
+        ? `, ${seconds(node.cpu_s)} in its own code`
+        : '';
+    return {
+      name: called.name,
+      module: called.module ?? '',
+      kind: called.kind,
+      parent: node.parent ?? -1,
+      time: times[at]!,
+      words: share(times[at]!) + own,
+    };
   });
-  return flame(list, { name: 'all', module: '', kind: 'all', time: whole, words: share(whole) });
+  return flame(list, {
+    name: 'all',
+    module: '',
+    kind: 'all',
+    time: whole,
+    words: share(whole),
+  });
 }
 
 /** The flame graph of a difference: as wide as the longer side, coloured by the change. */
@@ -88,7 +111,9 @@ export function flameOfDiff(diff: ProfileDiff): Flame | null {
   const calls = diff.calls ?? [];
   if (calls.length === 0) return null;
   const whole = Math.max(diff.total.before_s, diff.total.after_s, 1e-12);
-  const widths = calls.map((call) => Math.max(call.total.before_s, call.total.after_s));
+  const widths = calls.map((call) =>
+    Math.max(call.total.before_s, call.total.after_s),
+  );
   // Callees together can be wider than their caller, whose sides are summed apart.
   const inside = new Array<number>(calls.length).fill(0);
   for (let at = calls.length - 1; at >= 0; at -= 1) {
@@ -104,12 +129,22 @@ export function flameOfDiff(diff: ProfileDiff): Flame | null {
     time: widths[at]!,
     words: changeWords(call.total, diff.unit),
   }));
-  const roots = list.reduce((sum, call) => sum + (call.parent < 0 ? call.time : 0), 0);
-  return flame(list, { name: 'all', module: '', kind: kindOfChange(diff.total, whole), time: Math.max(whole, roots), words: changeWords(diff.total, diff.unit) });
+  const roots = list.reduce(
+    (sum, call) => sum + (call.parent < 0 ? call.time : 0),
+    0,
+  );
+  return flame(list, {
+    name: 'all',
+    module: '',
+    kind: kindOfChange(diff.total, whole),
+    time: Math.max(whole, roots),
+    words: changeWords(diff.total, diff.unit),
+  });
 }
 
 function kindOfChange(change: Change | undefined, whole: number): string {
-  if (!change || change.is_noise || Math.abs(change.delta_s) < FLAT * whole) return 'flat';
+  if (!change || change.is_noise || Math.abs(change.delta_s) < FLAT * whole)
+    return 'flat';
   return change.delta_s > 0 ? 'up' : 'down';
 }
 
@@ -135,17 +170,25 @@ export interface Box {
 /** Boxes of a frame, its callers above and all that it called below; narrower ones than `narrowest` are left out. */
 export function boxes(tree: Flame, focus: number, narrowest: number): Box[] {
   const told: Box[] = [];
-  for (let at = tree.frames[focus]!.parent; at >= 0; at = tree.frames[at]!.parent) told.push({ frame: at, left: 0, width: 1, row: tree.frames[at]!.depth });
+  for (
+    let at = tree.frames[focus]!.parent;
+    at >= 0;
+    at = tree.frames[at]!.parent
+  )
+    told.push({ frame: at, left: 0, width: 1, row: tree.frames[at]!.depth });
   told.reverse();
   const whole = Math.max(tree.frames[focus]!.time, 1e-18);
-  const open: Box[] = [{ frame: focus, left: 0, width: 1, row: tree.frames[focus]!.depth }];
+  const open: Box[] = [
+    { frame: focus, left: 0, width: 1, row: tree.frames[focus]!.depth },
+  ];
   for (let box = open.pop(); box; box = open.pop()) {
     told.push(box);
     const frame = tree.frames[box.frame]!;
     let { left } = box;
     for (const child of frame.children) {
       const width = tree.frames[child]!.time / whole;
-      if (width >= narrowest) open.push({ frame: child, left, width, row: box.row + 1 });
+      if (width >= narrowest)
+        open.push({ frame: child, left, width, row: box.row + 1 });
       left += width;
     }
   }
@@ -153,14 +196,18 @@ export function boxes(tree: Flame, focus: number, narrowest: number): Box[] {
 }
 
 /** Frames whose name or module has the text, and the share of time in them; calls below a match count once. */
-export function search(tree: Flame, text: string): { found: Set<number>; share: number } {
+export function search(
+  tree: Flame,
+  text: string,
+): { found: Set<number>; share: number } {
   const words = text.trim().toLowerCase();
   const found = new Set<number>();
   if (!words) return { found, share: 0 };
   const isBelow = new Array<boolean>(tree.frames.length).fill(false);
   let time = 0;
   tree.frames.forEach((frame, at) => {
-    const isMatch = at > 0 && `${frame.name} ${frame.module}`.toLowerCase().includes(words);
+    const isMatch =
+      at > 0 && `${frame.name} ${frame.module}`.toLowerCase().includes(words);
     const wasBelow = frame.parent >= 0 && isBelow[frame.parent]!;
     if (isMatch) found.add(at);
     if (isMatch && !wasBelow) time += frame.time;
@@ -174,20 +221,47 @@ export function fileName(path: string | null | undefined): string {
   return path ? path.slice(path.lastIndexOf('/') + 1) : '–';
 }
 
-export function functionTable(record: ProfileRecord, most: number): Table | null {
+export function functionTable(
+  record: ProfileRecord,
+  most: number,
+): Table | null {
   const functions = record.functions ?? [];
   if (functions.length === 0) return null;
   const whole = Math.max(record.total?.cpu_s ?? 0, 1e-12);
   const left = record.functions_left_out;
-  const more = functions.length > most ? `; the first ${most} of ${functions.length}` : '';
-  const beyond = left?.count ? `; ${count(left.count, 'function')} with ${seconds(left.own.cpu_s)} are not in the record` : '';
+  const more =
+    functions.length > most ? `; the first ${most} of ${functions.length}` : '';
+  const beyond = left?.count
+    ? `; ${count(left.count, 'function')} with ${seconds(left.own.cpu_s)} are not in the record`
+    : '';
   return {
     caption: `Functions, the longest own time first${more}${beyond}`,
-    columns: [{ name: 'Function' }, ...['Own', '± (1 s.e.)', 'Own share', 'With what it called', 'In spin hints', 'Samples'].map((name) => ({ name, isNumber: true })), { name: 'Module' }, { name: 'Where' }],
-    rows: functions.slice(0, most).map((row) => [
-      row.name, seconds(row.own.cpu_s), seconds(row.own_error_s), percent(row.own.cpu_s / whole), seconds(row.total.cpu_s),
-      seconds(row.waits.cpu_s), wholeNumber(row.own.samples), fileName(row.module), KIND_WORDS[row.kind] ?? row.kind,
-    ]),
+    columns: [
+      { name: 'Function' },
+      ...[
+        'Own',
+        '± (1 s.e.)',
+        'Own share',
+        'With what it called',
+        'In spin hints',
+        'Samples',
+      ].map((name) => ({ name, isNumber: true })),
+      { name: 'Module' },
+      { name: 'Where' },
+    ],
+    rows: functions
+      .slice(0, most)
+      .map((row) => [
+        row.name,
+        seconds(row.own.cpu_s),
+        seconds(row.own_error_s),
+        percent(row.own.cpu_s / whole),
+        seconds(row.total.cpu_s),
+        seconds(row.waits.cpu_s),
+        wholeNumber(row.own.samples),
+        fileName(row.module),
+        KIND_WORDS[row.kind] ?? row.kind,
+      ]),
   };
 }
 
@@ -196,10 +270,20 @@ export function threadTable(record: ProfileRecord): Table | null {
   if (threads.length === 0) return null;
   return {
     caption: 'Threads, the busiest first',
-    columns: [{ name: 'Thread' }, ...['Sampled', 'In spin hints', 'CPU time by the kernel', 'Samples'].map((name) => ({ name, isNumber: true }))],
+    columns: [
+      { name: 'Thread' },
+      ...['Sampled', 'In spin hints', 'CPU time by the kernel', 'Samples'].map(
+        (name) => ({ name, isNumber: true }),
+      ),
+    ],
     rows: threads.map((row) => [
-      row.threads > 1 ? `${row.name} (${row.threads})` : `${row.name} ${row.thread ?? ''}`.trim(),
-      seconds(row.sampled.cpu_s), seconds(row.waits.cpu_s), seconds(row.cpu_s), wholeNumber(row.sampled.samples),
+      row.threads > 1
+        ? `${row.name} (${row.threads})`
+        : `${row.name} ${row.thread ?? ''}`.trim(),
+      seconds(row.sampled.cpu_s),
+      seconds(row.waits.cpu_s),
+      seconds(row.cpu_s),
+      wholeNumber(row.sampled.samples),
     ]),
   };
 }
@@ -208,29 +292,53 @@ export function threadTable(record: ProfileRecord): Table | null {
 export function stackWords(record: ProfileRecord): string | null {
   const { stacks, total } = record;
   if (!stacks || !total?.samples) return null;
-  const by = { fp: 'frame pointers', dwarf: 'unwind tables' }[stacks.by] ?? stacks.by;
+  const by =
+    { fp: 'frame pointers', dwarf: 'unwind tables' }[stacks.by] ?? stacks.by;
   const least = stacks.by === 'fp' ? 'at least ' : '';
   return `${least}${percent(stacks.broken.samples / total.samples)}; by ${by}, ${stacks.mean_frames.toFixed(1)} frames on average`;
 }
 
 /** Where an instruction is, in words. */
 export function spotName(spot: Spot): string {
-  const offset = spot.offset === null || spot.offset === undefined ? '' : ` + 0x${spot.offset.toString(16)}`;
+  const offset =
+    spot.offset === null || spot.offset === undefined
+      ? ''
+      : ` + 0x${spot.offset.toString(16)}`;
   return `${spot.function}${offset}${spot.source ? ` (${spot.source})` : ''}`;
 }
 
 export function changeTable(diff: ProfileDiff, most: number): Table | null {
   const functions = diff.functions ?? [];
   if (functions.length === 0) return null;
-  const seen: Readonly<Record<string, string>> = { came: 'new', gone: 'gone', both: '' };
-  const left = Math.max(0, functions.length - most) + (diff.functions_left_out ?? 0);
+  const seen: Readonly<Record<string, string>> = {
+    came: 'new',
+    gone: 'gone',
+    both: '',
+  };
+  const left =
+    Math.max(0, functions.length - most) + (diff.functions_left_out ?? 0);
   return {
     caption: `Change of own CPU time per ${diff.unit}, the largest first${left ? `; ${count(left, 'function')} not shown` : ''}`,
-    columns: [{ name: 'Function' }, ...['Change', '95 % interval', 'Before', 'After', 'In spin hints'].map((name) => ({ name, isNumber: true })), { name: 'Sure?' }, { name: 'Module' }],
-    rows: functions.slice(0, most).map((row) => [
-      `${row.name}${seen[row.seen] ? ` (${seen[row.seen]})` : ''}`, signed(row.own.delta_s), `${signed(row.own.low_s)} to ${signed(row.own.high_s)}`,
-      seconds(row.own.before_s), seconds(row.own.after_s), signed(row.waits.delta_s), row.own.is_noise ? 'may be chance' : 'yes', fileName(row.module),
-    ]),
+    columns: [
+      { name: 'Function' },
+      ...['Change', '95 % interval', 'Before', 'After', 'In spin hints'].map(
+        (name) => ({ name, isNumber: true }),
+      ),
+      { name: 'Sure?' },
+      { name: 'Module' },
+    ],
+    rows: functions
+      .slice(0, most)
+      .map((row) => [
+        `${row.name}${seen[row.seen] ? ` (${seen[row.seen]})` : ''}`,
+        signed(row.own.delta_s),
+        `${signed(row.own.low_s)} to ${signed(row.own.high_s)}`,
+        seconds(row.own.before_s),
+        seconds(row.own.after_s),
+        signed(row.waits.delta_s),
+        row.own.is_noise ? 'may be chance' : 'yes',
+        fileName(row.module),
+      ]),
   };
 }
 

@@ -19,15 +19,26 @@ const MOST_FUNCTIONS = 60;
 /** Hot spots that are open at first. */
 const OPEN_SPOTS = 2;
 
-const optional = (table: Table | null): HTMLElement | null => (table ? tableElement(table) : null);
-const noteList = (notes: readonly string[] | null | undefined): HTMLElement | null =>
-  notes?.length ? h('ul', {}, ...notes.map((note) => h('li', {}, visible(note)))) : null;
+const optional = (table: Table | null): HTMLElement | null =>
+  table ? tableElement(table) : null;
+const noteList = (
+  notes: readonly string[] | null | undefined,
+): HTMLElement | null =>
+  notes?.length
+    ? h('ul', {}, ...notes.map((note) => h('li', {}, visible(note))))
+    : null;
 
 export function profileView(any: AnyRecord): View {
   const record = any as unknown as ProfileRecord;
   const tree = shape.flameOf(record);
   const whole = record.total?.cpu_s ?? 0;
-  const graph = tree && flameGraph(tree, 'Flame graph', `${seconds(whole)} of CPU time, ${count(record.total?.samples ?? 0, 'sample')}; a call is as wide as the time in it and in what it called.`);
+  const graph =
+    tree &&
+    flameGraph(
+      tree,
+      'Flame graph',
+      `${seconds(whole)} of CPU time, ${count(record.total?.samples ?? 0, 'sample')}; a call is as wide as the time in it and in what it called.`,
+    );
   const threads = shape.threadTable(record);
   const element = h(
     'article',
@@ -38,7 +49,11 @@ export function profileView(any: AnyRecord): View {
     functions(shape.functionTable(record, MOST_FUNCTIONS)),
     spots(record),
     threads ? section('Threads', tableElement(threads)) : null,
-    section('How it was sampled', facts([...hostFacts(record.host), ...sampling(record)]), noteList(record.notes)),
+    section(
+      'How it was sampled',
+      facts([...hostFacts(record.host), ...sampling(record)]),
+      noteList(record.notes),
+    ),
   );
   return view(element, graph);
 }
@@ -53,24 +68,39 @@ function functions(table: Table | null): HTMLElement | null {
 
 function figures(record: ProfileRecord): [string, string | null][] {
   const { total, work, kernel, waits, pause } = record;
-  const share = (cpu_s: number | undefined): string | null => (cpu_s === undefined ? null : `${seconds(cpu_s)} (${percent(cpu_s / Math.max(total?.cpu_s ?? 0, 1e-12))})`);
+  const share = (cpu_s: number | undefined): string | null =>
+    cpu_s === undefined
+      ? null
+      : `${seconds(cpu_s)} (${percent(cpu_s / Math.max(total?.cpu_s ?? 0, 1e-12))})`;
   const each = total?.cpu_s_per_unit;
   return [
     ['CPU time', total ? seconds(total.cpu_s) : null],
-    [`CPU time per ${work?.unit ?? 'unit'}`, each === null || each === undefined ? null : seconds(each)],
+    [
+      `CPU time per ${work?.unit ?? 'unit'}`,
+      each === null || each === undefined ? null : seconds(each),
+    ],
     ['In the kernel', kernel ? share(kernel.cpu_s) : null],
     ['Waiting in spin hints', waits ? share(waits.cpu_s) : null],
     ['Broken stacks', record.stacks ? shape.stackWords(record) : null],
-    ['A PAUSE takes', pause ? `${digits(pause.ns)} ns on CPU ${pause.cpu}` : null],
+    [
+      'A PAUSE takes',
+      pause ? `${digits(pause.ns)} ns on CPU ${pause.cpu}` : null,
+    ],
     ['Runs', record.runs ? String(record.runs.length) : null],
   ];
 }
 
 function sampling(record: ProfileRecord): [string, string | null][] {
   return [
-    ['Samples by', record.event ? `${record.event} at ${record.hz ?? '–'} Hz` : null],
+    [
+      'Samples by',
+      record.event ? `${record.event} at ${record.hz ?? '–'} Hz` : null,
+    ],
     ['Lost samples', record.lost ? String(record.lost) : null],
-    ['CPU time of pinwise itself', record.own_cpu_s === undefined ? null : seconds(record.own_cpu_s)],
+    [
+      'CPU time of pinwise itself',
+      record.own_cpu_s === undefined ? null : seconds(record.own_cpu_s),
+    ],
   ];
 }
 
@@ -78,7 +108,12 @@ function sampling(record: ProfileRecord): [string, string | null][] {
 function spots(record: ProfileRecord): HTMLElement | null {
   const list = record.instructions ?? [];
   if (list.length === 0) return null;
-  return section('Hot instructions', ...list.map((spot, at) => spotElement(spot, record.total?.cpu_s ?? 0, at < OPEN_SPOTS)));
+  return section(
+    'Hot instructions',
+    ...list.map((spot, at) =>
+      spotElement(spot, record.total?.cpu_s ?? 0, at < OPEN_SPOTS),
+    ),
+  );
 }
 
 function spotElement(spot: Spot, whole: number, isOpen: boolean): HTMLElement {
@@ -86,29 +121,86 @@ function spotElement(spot: Spot, whole: number, isOpen: boolean): HTMLElement {
   const title = `${name}: ${seconds(spot.own.cpu_s)}, ${percent(spot.own.cpu_s / Math.max(whole, 1e-12))} of all`;
   const hottest = Math.max(...spot.lines.map((line) => line.own.cpu_s), 1e-12);
   const rows = spot.lines.map((line) =>
-    h('tr', { class: line.is_hint ? 'hint' : '' },
+    h(
+      'tr',
+      { class: line.is_hint ? 'hint' : '' },
       h('th', { scope: 'row' }, line.address?.toString(16) ?? '–'),
       h('td', {}, line.own.cpu_s > 0 ? bar(line.own.cpu_s / hottest) : ''),
-      h('td', { class: 'number' }, line.own.cpu_s > 0 ? percent(line.own.cpu_s / Math.max(whole, 1e-12)) : ''),
+      h(
+        'td',
+        { class: 'number' },
+        line.own.cpu_s > 0
+          ? percent(line.own.cpu_s / Math.max(whole, 1e-12))
+          : '',
+      ),
       h('td', {}, visible(line.text)),
-      h('td', {}, [line.is_hint ? 'spin hint' : '', line.waits ? 'waiting in it' : ''].filter(Boolean).join(', '))));
-  const heads = ['Address', 'Time here', 'Share of all', 'Instruction', 'Hint'].map((text) => h('th', { scope: 'col' }, text));
-  const body = spot.lines.length === 0
-    ? h('p', { class: 'muted' }, 'The code here could not be read.')
-    : h('div', { class: 'scroll code', role: 'region', tabIndex: 0, aria: { label: `Code around ${name}` } },
-        h('table', {}, h('caption', {}, visible(shape.fileName(spot.module))), h('thead', {}, h('tr', {}, ...heads)), h('tbody', {}, ...rows)));
-  return h('details', { class: 'spot', open: isOpen }, h('summary', {}, title), body);
+      h(
+        'td',
+        {},
+        [line.is_hint ? 'spin hint' : '', line.waits ? 'waiting in it' : '']
+          .filter(Boolean)
+          .join(', '),
+      ),
+    ),
+  );
+  const heads = [
+    'Address',
+    'Time here',
+    'Share of all',
+    'Instruction',
+    'Hint',
+  ].map((text) => h('th', { scope: 'col' }, text));
+  const body =
+    spot.lines.length === 0
+      ? h('p', { class: 'muted' }, 'The code here could not be read.')
+      : h(
+          'div',
+          {
+            class: 'scroll code',
+            role: 'region',
+            tabIndex: 0,
+            aria: { label: `Code around ${name}` },
+          },
+          h(
+            'table',
+            {},
+            h('caption', {}, visible(shape.fileName(spot.module))),
+            h('thead', {}, h('tr', {}, ...heads)),
+            h('tbody', {}, ...rows),
+          ),
+        );
+  return h(
+    'details',
+    { class: 'spot', open: isOpen },
+    h('summary', {}, title),
+    body,
+  );
 }
 
 /** A bar for the eye; the figure stands beside it. */
 function bar(share: number): SVGElement {
-  return svg('svg', { class: 'sharebar', viewBox: '0 0 100 10', preserveAspectRatio: 'none', 'aria-hidden': 'true' }, svg('rect', { x: 0, y: 0, width: 100 * share, height: 10 }));
+  return svg(
+    'svg',
+    {
+      class: 'sharebar',
+      viewBox: '0 0 100 10',
+      preserveAspectRatio: 'none',
+      'aria-hidden': 'true',
+    },
+    svg('rect', { x: 0, y: 0, width: 100 * share, height: 10 }),
+  );
 }
 
 export function profileDiffView(any: AnyRecord): View {
   const diff = any as unknown as ProfileDiff;
   const tree = shape.flameOfDiff(diff);
-  const graph = tree && flameGraph(tree, 'Difference flame graph', `CPU time per ${diff.unit}: ${shape.changeWords(diff.total, diff.unit)}.`);
+  const graph =
+    tree &&
+    flameGraph(
+      tree,
+      'Difference flame graph',
+      `CPU time per ${diff.unit}: ${shape.changeWords(diff.total, diff.unit)}.`,
+    );
   const [first = '', ...rest] = diff.sentences ?? [];
   const pausing = shape.pausingWords(diff);
   const table = shape.changeTable(diff, MOST_FUNCTIONS);
@@ -118,7 +210,13 @@ export function profileDiffView(any: AnyRecord): View {
     h('p', { class: 'verdict' }, visible(first)),
     ...rest.map((sentence) => h('p', {}, visible(sentence))),
     pausing ? h('p', {}, pausing) : null,
-    section('All together', facts([['CPU time', shape.changeWords(diff.total, diff.unit)], ['Waiting in spin hints', shape.changeWords(diff.waits, diff.unit)]])),
+    section(
+      'All together',
+      facts([
+        ['CPU time', shape.changeWords(diff.total, diff.unit)],
+        ['Waiting in spin hints', shape.changeWords(diff.waits, diff.unit)],
+      ]),
+    ),
     graph ? section('Calls', graph.element) : null,
     table ? section('Functions', tableElement(table)) : null,
     section('The two profiles', optional(sides(diff)), noteList(diff.notes)),
@@ -127,10 +225,37 @@ export function profileDiffView(any: AnyRecord): View {
 }
 
 function sides(diff: ProfileDiff): Table {
-  const pair = [['before', diff.before], ['after', diff.after]] as const;
+  const pair = [
+    ['before', diff.before],
+    ['after', diff.after],
+  ] as const;
   return {
     caption: 'What was subtracted from what',
-    columns: [{ name: 'Side' }, { name: 'Record' }, { name: 'About' }, { name: 'Host' }, ...['Units', 'Samples', 'CPU time', 'A PAUSE takes'].map((name) => ({ name, isNumber: true }))],
-    rows: pair.flatMap(([name, side]) => side ? [[name, side.id, side.title, side.host, digits(side.units), wholeNumber(side.samples), seconds(side.cpu_s), side.pause_ns ? `${digits(side.pause_ns)} ns` : '–']] : []),
+    columns: [
+      { name: 'Side' },
+      { name: 'Record' },
+      { name: 'About' },
+      { name: 'Host' },
+      ...['Units', 'Samples', 'CPU time', 'A PAUSE takes'].map((name) => ({
+        name,
+        isNumber: true,
+      })),
+    ],
+    rows: pair.flatMap(([name, side]) =>
+      side
+        ? [
+            [
+              name,
+              side.id,
+              side.title,
+              side.host,
+              digits(side.units),
+              wholeNumber(side.samples),
+              seconds(side.cpu_s),
+              side.pause_ns ? `${digits(side.pause_ns)} ns` : '–',
+            ],
+          ]
+        : [],
+    ),
   };
 }

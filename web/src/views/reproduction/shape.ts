@@ -3,11 +3,29 @@
 import type { Claim, ReproductionRecord } from './record';
 
 /** Verdicts with a mark, so that they are told apart without colour. */
-export const VERDICTS: Readonly<Record<string, { mark: string; word: string; meaning: string }>> = {
-  reproduced: { mark: '✓', word: 'reproduced', meaning: 'came out as reported' },
-  contradicted: { mark: '✗', word: 'contradicted', meaning: 'came out otherwise' },
-  given: { mark: '○', word: 'given', meaning: 'taken from the report, nothing predicts it' },
-  not_here: { mark: '–', word: 'not here', meaning: 'this machine cannot show it' },
+export const VERDICTS: Readonly<
+  Record<string, { mark: string; word: string; meaning: string }>
+> = {
+  reproduced: {
+    mark: '✓',
+    word: 'reproduced',
+    meaning: 'came out as reported',
+  },
+  contradicted: {
+    mark: '✗',
+    word: 'contradicted',
+    meaning: 'came out otherwise',
+  },
+  given: {
+    mark: '○',
+    word: 'given',
+    meaning: 'taken from the report, nothing predicts it',
+  },
+  not_here: {
+    mark: '–',
+    word: 'not here',
+    meaning: 'this machine cannot show it',
+  },
 };
 
 /** The columns of a claim. */
@@ -26,7 +44,11 @@ export function claimRow(claim: Claim): string[] {
 export function claimRows(record: ReproductionRecord): string[][] {
   return (record.reports ?? []).flatMap((report) =>
     (report.experiments ?? []).flatMap((e) =>
-      (e.claims ?? []).map((claim) => [...claimRow(claim), e.name ?? '', report.name ?? '']),
+      (e.claims ?? []).map((claim) => [
+        ...claimRow(claim),
+        e.name ?? '',
+        report.name ?? '',
+      ]),
     ),
   );
 }

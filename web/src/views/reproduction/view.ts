@@ -15,7 +15,9 @@ export function reproductionView(record: AnyRecord, _page: Page): View {
   const reproduction = record as unknown as ReproductionRecord;
   return stack('article', '', [
     h('p', { class: 'verdict' }, visible(sentence(reproduction))),
-    reproduction.interrupted ? h('p', {}, 'Interrupted: what was finished is shown.') : null,
+    reproduction.interrupted
+      ? h('p', {}, 'Interrupted: what was finished is shown.')
+      : null,
     h(
       'p',
       { class: 'muted' },
@@ -28,12 +30,25 @@ export function reproductionView(record: AnyRecord, _page: Page): View {
     section(
       'How it was done',
       facts([
-        ['Where', reproduction.simulated ? "on the reports' machines, simulated" : 'on this machine'],
+        [
+          'Where',
+          reproduction.simulated
+            ? "on the reports' machines, simulated"
+            : 'on this machine',
+        ],
         ['Host', reproduction.host ?? null],
-        ['Seed', typeof reproduction.seed === 'number' ? String(reproduction.seed) : null],
+        [
+          'Seed',
+          typeof reproduction.seed === 'number'
+            ? String(reproduction.seed)
+            : null,
+        ],
         [
           'Took',
-          typeof reproduction.elapsed_s === 'number' && reproduction.elapsed_s > 0 ? seconds(reproduction.elapsed_s) : null,
+          typeof reproduction.elapsed_s === 'number' &&
+          reproduction.elapsed_s > 0
+            ? seconds(reproduction.elapsed_s)
+            : null,
         ],
         ['pinwise', reproduction.pinwise_version ?? null],
       ]),
@@ -66,7 +81,13 @@ function reportPart(report: FieldReport): HTMLElement {
   return section(
     visible(report.name ?? ''),
     h('p', { class: 'muted' }, visible(report.machine ?? '')),
-    h('ul', {}, ...(report.experiments ?? []).map((e) => h('li', {}, visible(`${e.name ?? ''}: ${e.question ?? ''}`)))),
+    h(
+      'ul',
+      {},
+      ...(report.experiments ?? []).map((e) =>
+        h('li', {}, visible(`${e.name ?? ''}: ${e.question ?? ''}`)),
+      ),
+    ),
     assumed.length > 0
       ? h(
           'details',

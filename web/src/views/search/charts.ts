@@ -10,7 +10,14 @@ import { decadeTicks, ratioLabel, ratioRange, ratioTicks } from '../../scales';
 import type { Theme } from '../../theme';
 import type { SearchRecord } from './record';
 import type { Against, Step } from './shape';
-import { checks, checksSummary, costUnit, effects, progressSteps, progressSummary } from './shape';
+import {
+  checks,
+  checksSummary,
+  costUnit,
+  effects,
+  progressSteps,
+  progressSummary,
+} from './shape';
 
 /** Predictions against what came; null where nothing can be held against them. */
 export function againstPlan(record: SearchRecord): ChartPlan | null {
@@ -18,7 +25,12 @@ export function againstPlan(record: SearchRecord): ChartPlan | null {
   const all = [...found.foretold, ...found.unseen];
   if (all.length === 0) return null;
   const unit = costUnit(record);
-  const ends = all.flatMap((p) => [p.predicted, p.came, p.low ?? p.predicted, p.high ?? p.predicted]);
+  const ends = all.flatMap((p) => [
+    p.predicted,
+    p.came,
+    p.low ?? p.predicted,
+    p.high ?? p.predicted,
+  ]);
   const [low, high] = [Math.min(...ends) * 0.96, Math.max(...ends) * 1.04];
   return {
     name: 'Predicted against measured',
@@ -28,7 +40,12 @@ export function againstPlan(record: SearchRecord): ChartPlan | null {
       tooltip: tooltip(colours, {
         trigger: 'item',
         formatter: (p: { seriesName: string; dataIndex: number }) =>
-          againstTold((p.seriesName === FORETOLD ? found.foretold : found.unseen)[p.dataIndex], unit),
+          againstTold(
+            (p.seriesName === FORETOLD ? found.foretold : found.unseen)[
+              p.dataIndex
+            ],
+            unit,
+          ),
       }),
       legend: {
         top: 0,
@@ -37,11 +54,31 @@ export function againstPlan(record: SearchRecord): ChartPlan | null {
         itemHeight: 12,
         textStyle: { color: colours.text },
         inactiveColor: colours.line,
-        data: [...(found.foretold.length > 0 ? [FORETOLD] : []), ...(found.unseen.length > 0 ? [UNSEEN] : [])],
+        data: [
+          ...(found.foretold.length > 0 ? [FORETOLD] : []),
+          ...(found.unseen.length > 0 ? [UNSEEN] : []),
+        ],
       },
-      grid: { left: 30, right: 16, top: 36, bottom: 26, outerBoundsMode: 'same', outerBoundsContain: 'axisLabel' },
-      xAxis: costAxis(colours, low, high, unit, 'predicted cost', ticksThatFit(80)),
-      yAxis: { ...costAxis(colours, low, high, unit, 'what came', 8), nameRotate: 90 },
+      grid: {
+        left: 30,
+        right: 16,
+        top: 36,
+        bottom: 26,
+        outerBoundsMode: 'same',
+        outerBoundsContain: 'axisLabel',
+      },
+      xAxis: costAxis(
+        colours,
+        low,
+        high,
+        unit,
+        'predicted cost',
+        ticksThatFit(80),
+      ),
+      yAxis: {
+        ...costAxis(colours, low, high, unit, 'what came', 8),
+        nameRotate: 90,
+      },
       series: [
         {
           type: 'line',
@@ -54,8 +91,20 @@ export function againstPlan(record: SearchRecord): ChartPlan | null {
           ],
           tooltip: { show: false },
         },
-        ...cloud(FORETOLD, found.foretold, 'circle', colours.series[0]!, colours),
-        ...cloud(UNSEEN, found.unseen, 'emptyDiamond', colours.series[1]!, colours),
+        ...cloud(
+          FORETOLD,
+          found.foretold,
+          'circle',
+          colours.series[0]!,
+          colours,
+        ),
+        ...cloud(
+          UNSEEN,
+          found.unseen,
+          'emptyDiamond',
+          colours.series[1]!,
+          colours,
+        ),
       ],
     }),
     table: {
@@ -71,7 +120,9 @@ export function againstPlan(record: SearchRecord): ChartPlan | null {
       rows: all.map((p, at) => [
         p.arm,
         quantity(p.predicted, unit),
-        p.low !== null && p.high !== null ? `${quantity(p.low, unit)} to ${quantity(p.high, unit)}` : null,
+        p.low !== null && p.high !== null
+          ? `${quantity(p.low, unit)} to ${quantity(p.high, unit)}`
+          : null,
         quantity(p.came, unit),
         change(p.predicted / p.came),
         at < found.foretold.length ? 'its first run' : 'the truth',
@@ -83,8 +134,17 @@ export function againstPlan(record: SearchRecord): ChartPlan | null {
 const FORETOLD = 'first runs';
 const UNSEEN = 'truth of arms that never ran';
 
-function costAxis(colours: Theme, low: number, high: number, unit: string, name: string, most: number): Record<string, unknown> {
-  const ticks = (high / low > 6 ? decadeTicks(low, high, most) : evenTicks(low, high, most)).map(Math.log);
+function costAxis(
+  colours: Theme,
+  low: number,
+  high: number,
+  unit: string,
+  name: string,
+  most: number,
+): Record<string, unknown> {
+  const ticks = (
+    high / low > 6 ? decadeTicks(low, high, most) : evenTicks(low, high, most)
+  ).map(Math.log);
   return axis(colours, {
     type: 'value',
     min: Math.log(low),
@@ -93,7 +153,11 @@ function costAxis(colours: Theme, low: number, high: number, unit: string, name:
     nameLocation: 'middle',
     nameGap: name.startsWith('pred') ? 28 : 56,
     axisTick: { customValues: ticks },
-    axisLabel: { color: colours.muted, customValues: ticks, formatter: (x: number) => quantity(Math.exp(x), unit) },
+    axisLabel: {
+      color: colours.muted,
+      customValues: ticks,
+      formatter: (x: number) => quantity(Math.exp(x), unit),
+    },
   });
 }
 
@@ -101,9 +165,14 @@ function costAxis(colours: Theme, low: number, high: number, unit: string, name:
 function evenTicks(low: number, high: number, most: number): number[] {
   const raw = (high - low) / Math.max(1, most);
   const power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map((digit) => digit * power).find((one) => one >= raw)!;
+  const step = [1, 2, 5, 10]
+    .map((digit) => digit * power)
+    .find((one) => one >= raw)!;
   const first = Math.ceil(low / step);
-  return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, at) => (first + at) * step);
+  return Array.from(
+    { length: Math.floor(high / step) - first + 1 },
+    (_, at) => (first + at) * step,
+  );
 }
 
 function cloud(
@@ -115,7 +184,15 @@ function cloud(
 ): Record<string, unknown>[] {
   const intervals = points.flatMap((p) =>
     p.low !== null && p.high !== null
-      ? [{ at: Math.log(p.came), low: Math.log(p.low), high: Math.log(p.high), colour, thickness: 1 }]
+      ? [
+          {
+            at: Math.log(p.came),
+            low: Math.log(p.low),
+            high: Math.log(p.high),
+            colour,
+            thickness: 1,
+          },
+        ]
       : [],
   );
   return [
@@ -133,7 +210,10 @@ function cloud(
 
 function againstTold(p: Against | undefined, unit: string): string {
   if (!p) return '';
-  const interval = p.low !== null && p.high !== null ? ` (${quantity(p.low, unit)} to ${quantity(p.high, unit)})` : '';
+  const interval =
+    p.low !== null && p.high !== null
+      ? ` (${quantity(p.low, unit)} to ${quantity(p.high, unit)})`
+      : '';
   return `${visible(p.arm)}\npredicted ${quantity(p.predicted, unit)}${interval}\ncame ${quantity(p.came, unit)}`;
 }
 
@@ -148,7 +228,11 @@ export function progressPlan(record: SearchRecord): ChartPlan | null {
     summary: `${progressSummary(steps, unit)} Above: the leader's expected cost with its 90 % interval; below: the doubt that another is better${error === null ? '' : `, which may be ${percent(error)}`}.`,
     height: 340,
     option: (colours) => ({
-      tooltip: tooltip(colours, { trigger: 'item', formatter: (p: { dataIndex: number }) => stepTold(steps[p.dataIndex], unit) }),
+      tooltip: tooltip(colours, {
+        trigger: 'item',
+        formatter: (p: { dataIndex: number }) =>
+          stepTold(steps[p.dataIndex], unit),
+      }),
       grid: [
         { left: 70, right: 16, top: 12, height: 170, outerBoundsMode: 'none' },
         { left: 70, right: 16, top: 216, bottom: 46, outerBoundsMode: 'none' },
@@ -160,7 +244,9 @@ export function progressPlan(record: SearchRecord): ChartPlan | null {
           min: 0,
           max: 'dataMax',
           minInterval: 1,
-          ...(gridIndex === 1 ? { name: 'runs', nameLocation: 'middle', nameGap: 26 } : {}),
+          ...(gridIndex === 1
+            ? { name: 'runs', nameLocation: 'middle', nameGap: 26 }
+            : {}),
           splitLine: { show: false },
         }),
       ),
@@ -169,7 +255,10 @@ export function progressPlan(record: SearchRecord): ChartPlan | null {
           type: 'value',
           scale: true,
           splitNumber: 4,
-          axisLabel: { color: colours.muted, formatter: (y: number) => quantity(y, unit) },
+          axisLabel: {
+            color: colours.muted,
+            formatter: (y: number) => quantity(y, unit),
+          },
         }),
         axis(colours, {
           type: 'value',
@@ -177,7 +266,10 @@ export function progressPlan(record: SearchRecord): ChartPlan | null {
           min: 0,
           max: 1,
           splitNumber: 2,
-          axisLabel: { color: colours.muted, formatter: (y: number) => percent(y, 0) },
+          axisLabel: {
+            color: colours.muted,
+            formatter: (y: number) => percent(y, 0),
+          },
         }),
       ],
       series: progressSeries(steps, error, colours),
@@ -196,7 +288,9 @@ export function progressPlan(record: SearchRecord): ChartPlan | null {
         s.runs,
         s.leader,
         quantity(s.predicted, unit),
-        s.low !== null && s.high !== null ? `${quantity(s.low, unit)} to ${quantity(s.high, unit)}` : null,
+        s.low !== null && s.high !== null
+          ? `${quantity(s.low, unit)} to ${quantity(s.high, unit)}`
+          : null,
         s.doubt === null ? null : percent(s.doubt),
         s.regret === null ? null : percent(s.regret),
       ]),
@@ -204,10 +298,16 @@ export function progressPlan(record: SearchRecord): ChartPlan | null {
   };
 }
 
-function progressSeries(steps: readonly Step[], error: number | null, colours: Theme): Record<string, unknown>[] {
+function progressSeries(
+  steps: readonly Step[],
+  error: number | null,
+  colours: Theme,
+): Record<string, unknown>[] {
   const colour = colours.series[0]!;
   const intervals = steps.flatMap((s) =>
-    s.low !== null && s.high !== null ? [{ at: s.runs, low: s.low, high: s.high, colour, thickness: 1.5 }] : [],
+    s.low !== null && s.high !== null
+      ? [{ at: s.runs, low: s.low, high: s.high, colour, thickness: 1.5 }]
+      : [],
   );
   return [
     // Invisible ends, so that the axis holds the intervals.
@@ -285,7 +385,9 @@ export function effectPlan(record: SearchRecord): ChartPlan | null {
           trigger: 'item',
           formatter: (p: { dataIndex: number }) => {
             const r = rows[p.dataIndex];
-            return r ? `${visible(r.meaning)}\n${r.change} (${r.interval})` : '';
+            return r
+              ? `${visible(r.meaning)}\n${r.change} (${r.interval})`
+              : '';
           },
         }),
         xAxis: axis(colours, {
@@ -293,7 +395,11 @@ export function effectPlan(record: SearchRecord): ChartPlan | null {
           min: Math.log(low),
           max: Math.log(high),
           axisTick: { customValues: ticks },
-          axisLabel: { color: colours.muted, customValues: ticks, formatter: (x: number) => ratioLabel(Math.exp(x)) },
+          axisLabel: {
+            color: colours.muted,
+            customValues: ticks,
+            formatter: (x: number) => ratioLabel(Math.exp(x)),
+          },
         }),
         yAxis: rowAxis(
           colours,
@@ -301,7 +407,12 @@ export function effectPlan(record: SearchRecord): ChartPlan | null {
         ),
         series: [
           intervalSeries(
-            rows.map((r, at) => ({ at, low: Math.log(r.low), high: Math.log(r.high), colour: isSure(at) ? colours.series[0]! : colours.neutral })),
+            rows.map((r, at) => ({
+              at,
+              low: Math.log(r.low),
+              high: Math.log(r.high),
+              colour: isSure(at) ? colours.series[0]! : colours.neutral,
+            })),
             'x',
           ),
           {
@@ -310,7 +421,9 @@ export function effectPlan(record: SearchRecord): ChartPlan | null {
             z: 4,
             data: rows.map((r, at) => ({
               value: [Math.log(r.ratio), at],
-              ...(isSure(at) ? marker('circle', colours.series[0]!, colours) : marker('emptyCircle', colours.neutral, colours)),
+              ...(isSure(at)
+                ? marker('circle', colours.series[0]!, colours)
+                : marker('emptyCircle', colours.neutral, colours)),
             })),
             markLine: {
               silent: true,
@@ -325,7 +438,11 @@ export function effectPlan(record: SearchRecord): ChartPlan | null {
     },
     table: {
       caption: `Change of ${label} from the candidate that has least of a feature to the one that has most`,
-      columns: [{ name: 'Feature' }, { name: 'Change', isNumber: true }, { name: '90 % interval', isNumber: true }],
+      columns: [
+        { name: 'Feature' },
+        { name: 'Change', isNumber: true },
+        { name: '90 % interval', isNumber: true },
+      ],
       rows: rows.map((r) => [r.meaning, r.change, r.interval]),
     },
   };

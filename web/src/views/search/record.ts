@@ -31,7 +31,11 @@ export interface Prediction extends Expected {
   ratio?: Maybe<number>;
   change?: string;
   runs?: number;
-  measured?: Maybe<{ value?: Maybe<number>; low?: Maybe<number>; high?: Maybe<number> }>;
+  measured?: Maybe<{
+    value?: Maybe<number>;
+    low?: Maybe<number>;
+    high?: Maybe<number>;
+  }>;
   foretold?: Maybe<Expected & { measured?: Maybe<number> }>;
   beats_best?: Maybe<number>;
   truth?: Maybe<number>;
@@ -88,7 +92,12 @@ export interface SearchRecord {
   confirmation?: Maybe<{
     sentence?: string;
   }>;
-  least?: Maybe<{ arm?: string; sentence?: string; basis?: string; commands?: Command[] }>;
+  least?: Maybe<{
+    arm?: string;
+    sentence?: string;
+    basis?: string;
+    commands?: Command[];
+  }>;
   verdict?: Maybe<{
     kind?: string;
     sentence?: string;

@@ -4,18 +4,38 @@ import { expect, test } from 'vitest';
 
 import { compareCells, narrowed } from '../../sortable';
 import type { SearchRecord } from './record';
-import { candidateRows, checks, checksSummary, effects, progressSteps } from './shape';
+import {
+  candidateRows,
+  checks,
+  checksSummary,
+  effects,
+  progressSteps,
+} from './shape';
 
 const SEARCH: SearchRecord = {
   schema: 'pinwise.search/1',
   metric: { name: 'wall', unit: 's', better: 'lower' },
   arms: [
     { name: 'os-default', placement: 'os-default', threads: null, cpus: '0-7' },
-    { name: 'x @ 4 threads', placement: 'shape:pkg=1', threads: 4, cpus: '0-3', cores: 4 },
+    {
+      name: 'x @ 4 threads',
+      placement: 'shape:pkg=1',
+      threads: 4,
+      cpus: '0-3',
+      cores: 4,
+    },
     { name: 'y', placement: 'shape:pkg=2', cpus: '0,4' },
   ],
   predictions: [
-    { arm: 'os-default', predicted: 2, low: 1.9, high: 2.1, runs: 3, measured: { value: 2 }, foretold: null },
+    {
+      arm: 'os-default',
+      predicted: 2,
+      low: 1.9,
+      high: 2.1,
+      runs: 3,
+      measured: { value: 2 },
+      foretold: null,
+    },
     {
       arm: 'x @ 4 threads',
       predicted: 1,
@@ -25,15 +45,28 @@ const SEARCH: SearchRecord = {
       measured: { value: 1 },
       foretold: { predicted: 1.2, low: 1, high: 1.4, measured: 1.5 },
     },
-    { arm: 'y', predicted: 3, low: 2, high: 4, runs: 0, measured: null, foretold: null, truth: 3.5 },
+    {
+      arm: 'y',
+      predicted: 3,
+      low: 2,
+      high: 4,
+      runs: 0,
+      measured: null,
+      foretold: null,
+      truth: 3.5,
+    },
   ],
   best: 'x @ 4 threads',
 };
 
 test('a prediction is held against what it had not seen', () => {
   const found = checks(SEARCH);
-  expect(found.foretold).toEqual([{ arm: 'x @ 4 threads', predicted: 1.2, low: 1, high: 1.4, came: 1.5 }]);
-  expect(found.unseen).toEqual([{ arm: 'y', predicted: 3, low: 2, high: 4, came: 3.5 }]);
+  expect(found.foretold).toEqual([
+    { arm: 'x @ 4 threads', predicted: 1.2, low: 1, high: 1.4, came: 1.5 },
+  ]);
+  expect(found.unseen).toEqual([
+    { arm: 'y', predicted: 3, low: 2, high: 4, came: 3.5 },
+  ]);
   expect(checksSummary(found)).toBe(
     '0 of 1 first runs lie in their 90 % intervals. 1 of 1 true costs of arms that never ran lie in their 90 % intervals.',
   );
@@ -41,19 +74,26 @@ test('a prediction is held against what it had not seen', () => {
 
 test('candidates come with the least expected cost first, unknown figures as a dash', () => {
   const rows = candidateRows(SEARCH);
-  expect(rows.map((row) => row[0]!.text)).toEqual(['★ x @ 4 threads', 'os-default', 'y']);
-  expect(rows[2]![7]).toEqual({ text: '–', sort: null });
-  expect([...rows].sort((a, b) => compareCells(a[7], b[7], true)).map((row) => row[0]!.sort)).toEqual([
+  expect(rows.map((row) => row[0]!.text)).toEqual([
+    '★ x @ 4 threads',
     'os-default',
-    'x @ 4 threads',
     'y',
   ]);
+  expect(rows[2]![7]).toEqual({ text: '–', sort: null });
+  expect(
+    [...rows]
+      .sort((a, b) => compareCells(a[7], b[7], true))
+      .map((row) => row[0]!.sort),
+  ).toEqual(['os-default', 'x @ 4 threads', 'y']);
   expect(narrowed(rows, 'X 4').length).toBe(1);
 });
 
 test('what is missing is left out', () => {
   expect(
-    progressSteps({ schema: '', progress: [{ runs: 3 }, { runs: 4, predicted: 1, leader: 'a' }] }).map((s) => s.runs),
+    progressSteps({
+      schema: '',
+      progress: [{ runs: 3 }, { runs: 4, predicted: 1, leader: 'a' }],
+    }).map((s) => s.runs),
   ).toEqual([4]);
   expect(
     effects({
@@ -62,7 +102,11 @@ test('what is missing is left out', () => {
         features: [
           { change: null },
           { name: 'a', change: { value: 10, low: -1, high: 20 } },
-          { name: 'b', change: { value: -20, low: -21, high: -19 }, is_clear: true },
+          {
+            name: 'b',
+            change: { value: -20, low: -21, high: -19 },
+            is_clear: true,
+          },
         ],
       },
     }).map((e) => [e.name, e.isClear]),

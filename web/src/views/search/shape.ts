@@ -29,28 +29,55 @@ export function checks(record: SearchRecord): Checks {
   for (const p of record.predictions ?? []) {
     const before = p.foretold;
     if (positive(before?.predicted) && positive(before.measured)) {
-      found.foretold.push({ arm: p.arm, predicted: before.predicted, ...ends(before.low, before.high), came: before.measured });
-    } else if ((p.runs ?? 0) === 0 && positive(p.predicted) && positive(p.truth)) {
-      found.unseen.push({ arm: p.arm, predicted: p.predicted, ...ends(p.low, p.high), came: p.truth });
+      found.foretold.push({
+        arm: p.arm,
+        predicted: before.predicted,
+        ...ends(before.low, before.high),
+        came: before.measured,
+      });
+    } else if (
+      (p.runs ?? 0) === 0 &&
+      positive(p.predicted) &&
+      positive(p.truth)
+    ) {
+      found.unseen.push({
+        arm: p.arm,
+        predicted: p.predicted,
+        ...ends(p.low, p.high),
+        came: p.truth,
+      });
     }
   }
   return found;
 }
 
 /** How many of these lie in their intervals; null where none has one. */
-export function covered(points: readonly Against[]): { inside: number; of: number } | null {
+export function covered(
+  points: readonly Against[],
+): { inside: number; of: number } | null {
   const known = points.filter((p) => p.low !== null && p.high !== null);
   return known.length === 0
     ? null
-    : { inside: known.filter((p) => p.came >= p.low! && p.came <= p.high!).length, of: known.length };
+    : {
+        inside: known.filter((p) => p.came >= p.low! && p.came <= p.high!)
+          .length,
+        of: known.length,
+      };
 }
 
 export function checksSummary(found: Checks): string {
   const told = (points: readonly Against[], what: string): string => {
     const hit = covered(points);
-    return hit ? `${hit.inside} of ${hit.of} ${what} lie in their 90 % intervals.` : '';
+    return hit
+      ? `${hit.inside} of ${hit.of} ${what} lie in their 90 % intervals.`
+      : '';
   };
-  return [told(found.foretold, 'first runs'), told(found.unseen, 'true costs of arms that never ran')].filter(Boolean).join(' ');
+  return [
+    told(found.foretold, 'first runs'),
+    told(found.unseen, 'true costs of arms that never ran'),
+  ]
+    .filter(Boolean)
+    .join(' ');
 }
 
 export const CANDIDATE_COLUMNS = [
@@ -70,14 +97,17 @@ export const CANDIDATE_COLUMNS = [
 ] as const;
 
 /** The cost's unit: the metric's, or none where costs are its inverse. */
-export const costUnit = (record: SearchRecord): string => (record.metric?.better === 'higher' ? '' : (record.metric?.unit ?? ''));
+export const costUnit = (record: SearchRecord): string =>
+  record.metric?.better === 'higher' ? '' : (record.metric?.unit ?? '');
 
 /** Every candidate, the least expected cost first. */
 export function candidateRows(record: SearchRecord): Cell[][] {
   const arms = new Map((record.arms ?? []).map((arm) => [arm.name, arm]));
   const unit = costUnit(record);
   const cell = (value: unknown, text: (value: number) => string): Cell =>
-    finite(value) ? { text: text(value), sort: value } : { text: '–', sort: null };
+    finite(value)
+      ? { text: text(value), sort: value }
+      : { text: '–', sort: null };
   const whole = (value: unknown): Cell => cell(value, String);
   const cost = (value: unknown): Cell => cell(value, (v) => quantity(v, unit));
   const sorted = (record.predictions ?? [])
@@ -86,7 +116,13 @@ export function candidateRows(record: SearchRecord): Cell[][] {
   return sorted.map((p) => {
     const arm: Partial<SearchArm> = arms.get(p.arm) ?? {};
     return [
-      { text: markOf(record, p.arm) + p.arm + (arm.invalid ? ` (invalid: ${arm.invalid})` : ''), sort: p.arm },
+      {
+        text:
+          markOf(record, p.arm) +
+          p.arm +
+          (arm.invalid ? ` (invalid: ${arm.invalid})` : ''),
+        sort: p.arm,
+      },
       whole(arm.threads),
       whole(arm.cpu_count),
       whole(arm.cores),
@@ -96,7 +132,10 @@ export function candidateRows(record: SearchRecord): Cell[][] {
       cost(p.measured?.value),
       cost(p.predicted),
       finite(p.low) && finite(p.high)
-        ? { text: `${quantity(p.low, unit)} to ${quantity(p.high, unit)}`, sort: p.low }
+        ? {
+            text: `${quantity(p.low, unit)} to ${quantity(p.high, unit)}`,
+            sort: p.low,
+          }
         : { text: '–', sort: null },
       { text: p.change || '–', sort: finite(p.ratio) ? p.ratio : null },
       cell(p.beats_best, (share) => percent(share)),
@@ -162,7 +201,13 @@ export function effects(record: SearchRecord): Effect[] {
   return (record.model?.features ?? [])
     .flatMap((f) => {
       const c = f.change;
-      if (!finite(c?.value) || !finite(c.low) || !finite(c.high) || c.low <= -100) return [];
+      if (
+        !finite(c?.value) ||
+        !finite(c.low) ||
+        !finite(c.high) ||
+        c.low <= -100
+      )
+        return [];
       return [
         {
           name: f.name ?? '',

@@ -8,7 +8,13 @@ import { chartSlot, keeper } from '../../keep';
 import { sortableTable } from '../../sortable';
 import type { AnyRecord } from '../../source';
 import type { Page, View } from '../../view';
-import { facts, findingList, hostFacts, section, shellWords } from '../../words';
+import {
+  facts,
+  findingList,
+  hostFacts,
+  section,
+  shellWords,
+} from '../../words';
 import { againstPlan, effectPlan, progressPlan } from './charts';
 import type { SearchRecord } from './record';
 import { CANDIDATE_COLUMNS, candidateRows, costUnit } from './shape';
@@ -20,25 +26,49 @@ export function searchView(record: AnyRecord, _page: Page): View {
   const progress = chartSlot('Progress');
   const model = chartSlot('The model');
   const table = (now: SearchRecord): Parameters<typeof sortableTable>[0] => ({
-    caption: 'Every candidate: ★ the best, ☆ the least resource that is nearly as good',
+    caption:
+      'Every candidate: ★ the best, ☆ the least resource that is nearly as good',
     columns: CANDIDATE_COLUMNS,
     rows: candidateRows(now),
   });
   const candidates = sortableTable(table(record as unknown as SearchRecord));
   const update = (next: AnyRecord): void => {
     const now = next as unknown as SearchRecord;
-    top.show([now.verdict, now.stopped, now.best, now.least, now.confirmation, now.runs?.length], () => topPart(now));
+    top.show(
+      [
+        now.verdict,
+        now.stopped,
+        now.best,
+        now.least,
+        now.confirmation,
+        now.runs?.length,
+      ],
+      () => topPart(now),
+    );
     against.show(againstPlan(now));
     progress.show(progressPlan(now));
     model.show(effectPlan(now));
     candidates.show(table(now));
     findings.show(now.findings, () => [
-      section('Findings', findingList(now.findings ?? [], 'Nothing that disturbs a measurement was found.')),
+      section(
+        'Findings',
+        findingList(
+          now.findings ?? [],
+          'Nothing that disturbs a measurement was found.',
+        ),
+      ),
     ]);
-    method.show([now.plan, now.stopped, now.elapsed_s, now.truth, now.runs_used, now.model], () => [
-      truthPart(now),
-      methodPart(now),
-    ]);
+    method.show(
+      [
+        now.plan,
+        now.stopped,
+        now.elapsed_s,
+        now.truth,
+        now.runs_used,
+        now.model,
+      ],
+      () => [truthPart(now), methodPart(now)],
+    );
   };
   update(record);
   const element = h(
@@ -52,7 +82,11 @@ export function searchView(record: AnyRecord, _page: Page): View {
     findings.element,
     method.element,
   );
-  return { element, update, dispose: () => [against, progress, model].forEach((part) => part.dispose()) };
+  return {
+    element,
+    update,
+    dispose: () => [against, progress, model].forEach((part) => part.dispose()),
+  };
 }
 
 function topPart(record: SearchRecord): (Node | null)[] {
@@ -65,15 +99,28 @@ function topPart(record: SearchRecord): (Node | null)[] {
     h('p', { class: 'verdict' }, visible(sentence)),
     headline(verdict?.headline),
     verdict?.advice && isEnded
-      ? h('p', { class: 'advice-line' }, h('span', { aria: { hidden: 'true' } }, '→ '), visible(verdict.advice))
+      ? h(
+          'p',
+          { class: 'advice-line' },
+          h('span', { aria: { hidden: 'true' } }, '→ '),
+          visible(verdict.advice),
+        )
       : null,
     commandList(recordCommands(verdict?.commands, null)),
     ...(verdict?.beside ?? []).map((more) => h('p', {}, visible(more))),
     least?.sentence
-      ? h('p', {}, h('strong', {}, 'Least resource: '), visible(least.sentence), least.basis ? ` (${visible(least.basis)})` : null)
+      ? h(
+          'p',
+          {},
+          h('strong', {}, 'Least resource: '),
+          visible(least.sentence),
+          least.basis ? ` (${visible(least.basis)})` : null,
+        )
       : null,
     commandList(recordCommands(least?.commands, null)),
-    isEnded && verdict?.condition ? h('p', { class: 'muted' }, visible(verdict.condition)) : null,
+    isEnded && verdict?.condition
+      ? h('p', { class: 'muted' }, visible(verdict.condition))
+      : null,
   ];
 }
 
@@ -85,19 +132,33 @@ function truthPart(record: SearchRecord): Node | null {
     'Truth of the simulated machine',
     facts([
       ['Truly best', truth.best ?? null],
-      ['Its cost', typeof truth.cost === 'number' ? quantity(truth.cost, unit) : null],
+      [
+        'Its cost',
+        typeof truth.cost === 'number' ? quantity(truth.cost, unit) : null,
+      ],
       [
         'What was found costs',
-        typeof record.true_regret === 'number' ? `${percent(record.true_regret, 2)} more than that` : null,
+        typeof record.true_regret === 'number'
+          ? `${percent(record.true_regret, 2)} more than that`
+          : null,
       ],
-      ['os-default', typeof truth.default_ratio === 'number' ? `${truth.default_ratio.toFixed(3)} of the best cost` : null],
+      [
+        'os-default',
+        typeof truth.default_ratio === 'number'
+          ? `${truth.default_ratio.toFixed(3)} of the best cost`
+          : null,
+      ],
       [
         'Arms that never ran',
-        typeof truth.prediction_error === 'number' ? `predictions off by ${percent(truth.prediction_error)} (median)` : 'all ran',
+        typeof truth.prediction_error === 'number'
+          ? `predictions off by ${percent(truth.prediction_error)} (median)`
+          : 'all ran',
       ],
       [
         'Coverage',
-        typeof truth.coverage === 'number' ? `${percent(truth.coverage)} of true costs lie in their 90 % intervals` : null,
+        typeof truth.coverage === 'number'
+          ? `${percent(truth.coverage)} of true costs lie in their 90 % intervals`
+          : null,
       ],
     ]),
   );
@@ -113,10 +174,13 @@ const STOPPED: Readonly<Record<string, string>> = {
 
 function methodPart(record: SearchRecord): HTMLElement {
   const { plan, model } = record;
-  const share = (value: number | null | undefined): string | null => (typeof value === 'number' ? percent(value) : null);
+  const share = (value: number | null | undefined): string | null =>
+    typeof value === 'number' ? percent(value) : null;
   const space = (record.space ?? []).flatMap((s) =>
     s.threads && s.shapes && s.placements
-      ? [`${s.threads} threads: ${s.shapes} shapes of ${Number(s.placements).toLocaleString('en-US')} placements`]
+      ? [
+          `${s.threads} threads: ${s.shapes} shapes of ${Number(s.placements).toLocaleString('en-US')} placements`,
+        ]
       : [],
   );
   return section(
@@ -125,13 +189,28 @@ function methodPart(record: SearchRecord): HTMLElement {
       ['Command', shellWords(record.command ?? [])],
       [
         'Figure',
-        record.metric?.better === 'higher' ? `${record.metric.name}; costs are its inverse` : (record.metric?.name ?? null),
+        record.metric?.better === 'higher'
+          ? `${record.metric.name}; costs are its inverse`
+          : (record.metric?.name ?? null),
       ],
       ['Space', space.join('; ')],
-      ['Better by less than', share(plan?.within) ? `${share(plan?.within)} need not be found` : null],
+      [
+        'Better by less than',
+        share(plan?.within) ? `${share(plan?.within)} need not be found` : null,
+      ],
       ['Doubt allowed', share(plan?.error)],
-      ['Least resource', share(plan?.least_within) ? `may be ${share(plan?.least_within)} worse than the best` : null],
-      ['Runs', typeof record.runs_used === 'number' ? `${record.runs_used} to search, ${record.runs?.length ?? 0} in all` : null],
+      [
+        'Least resource',
+        share(plan?.least_within)
+          ? `may be ${share(plan?.least_within)} worse than the best`
+          : null,
+      ],
+      [
+        'Runs',
+        typeof record.runs_used === 'number'
+          ? `${record.runs_used} to search, ${record.runs?.length ?? 0} in all`
+          : null,
+      ],
       [
         'Limits',
         [
@@ -147,10 +226,23 @@ function methodPart(record: SearchRecord): HTMLElement {
           ? `${model.judgement}${typeof model.foretold_error === 'number' ? `; first runs missed their predictions by ${percent(model.foretold_error)} (median)` : ''}`
           : null,
       ],
-      ['Noise', share(model?.noise_sd) ? `${share(model?.noise_sd)} from run to run` : null],
+      [
+        'Noise',
+        share(model?.noise_sd)
+          ? `${share(model?.noise_sd)} from run to run`
+          : null,
+      ],
       ['Seed', typeof record.seed === 'number' ? String(record.seed) : null],
-      ['Ended', record.stopped ? (STOPPED[record.stopped] ?? record.stopped) : 'not yet, or cut off'],
-      ['Took', typeof record.elapsed_s === 'number' ? seconds(record.elapsed_s) : null],
+      [
+        'Ended',
+        record.stopped
+          ? (STOPPED[record.stopped] ?? record.stopped)
+          : 'not yet, or cut off',
+      ],
+      [
+        'Took',
+        typeof record.elapsed_s === 'number' ? seconds(record.elapsed_s) : null,
+      ],
       ...hostFacts(record.host),
       ['pinwise', record.pinwise_version ?? null],
       ['Tags', (record.tags ?? []).join(', ')],

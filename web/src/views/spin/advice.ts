@@ -14,7 +14,8 @@ import { facts, section } from '../../words';
 import type { AdviceRecord, ScanRecord } from './record';
 import { processorSentence } from './shape';
 
-const ns = (value: number | null | undefined): string | null => (typeof value === 'number' ? quantity(value, 'ns') : null);
+const ns = (value: number | null | undefined): string | null =>
+  typeof value === 'number' ? quantity(value, 'ns') : null;
 
 /** Draws a `pinwise.spin-advice/1`. */
 export function spinAdviceView(record: AnyRecord, _page: Page): View {
@@ -35,14 +36,19 @@ export function spinAdviceView(record: AnyRecord, _page: Page): View {
       ),
     ),
     section('Settings', ...rows.map(settingPart)),
-    ...(advice.notes ?? []).map((note) => h('p', { class: 'muted' }, visible(note))),
+    ...(advice.notes ?? []).map((note) =>
+      h('p', { class: 'muted' }, visible(note)),
+    ),
   ]);
 }
 
 type Setting = NonNullable<AdviceRecord['advice']>[number];
 
 function settingPart(row: Setting): HTMLElement {
-  const spins = (value: string | null | undefined, time: number | null | undefined): string | null =>
+  const spins = (
+    value: string | null | undefined,
+    time: number | null | undefined,
+  ): string | null =>
     value ? `${value}${ns(time) ? `, spins ${ns(time)}` : ''}` : null;
   return h(
     'div',
@@ -64,7 +70,9 @@ export function spinScanView(record: AnyRecord, _page: Page): View {
   const loops = scan.loops ?? [];
   const chips = scan.chips ?? [];
   const gap = (value: number | null | undefined): Cell =>
-    typeof value === 'number' ? { text: quantity(value, 'ns'), sort: value } : { text: '–', sort: null };
+    typeof value === 'number'
+      ? { text: quantity(value, 'ns'), sort: value }
+      : { text: '–', sort: null };
   const fails = loops.filter((loop) => loop.fails === true).length;
   const judged =
     scan.passed === null || scan.passed === undefined
@@ -81,7 +89,8 @@ export function spinScanView(record: AnyRecord, _page: Page): View {
     section(
       'Loops',
       sortableTable({
-        caption: 'Loops with spin hints, and the longest time without a look on known chips',
+        caption:
+          'Loops with spin hints, and the longest time without a look on known chips',
         columns: [
           { name: 'Address' },
           { name: 'Function' },
@@ -95,12 +104,21 @@ export function spinScanView(record: AnyRecord, _page: Page): View {
         rows: loops.map((loop) => [
           { text: loop.address ?? '' },
           { text: loop.function ?? '–' },
-          { text: (loop.kind ?? '').replaceAll('_', ' ') + (loop.fails === true ? ', too long' : '') },
+          {
+            text:
+              (loop.kind ?? '').replaceAll('_', ' ') +
+              (loop.fails === true ? ', too long' : ''),
+          },
           typeof loop.gap_hints === 'number'
-            ? { text: loop.gap_hints.toLocaleString('en-US'), sort: loop.gap_hints }
+            ? {
+                text: loop.gap_hints.toLocaleString('en-US'),
+                sort: loop.gap_hints,
+              }
             : { text: 'unknown', sort: null },
           { text: loop.gap_from ?? '–' },
-          ...chips.map((chip) => gap(loop.gaps?.find((one) => one.chip === chip.id)?.ns)),
+          ...chips.map((chip) =>
+            gap(loop.gaps?.find((one) => one.chip === chip.id)?.ns),
+          ),
           { text: (loop.algorithms ?? []).map((a) => a.id ?? '').join(', ') },
           { text: scan.binaries?.[loop.binary ?? -1]?.path ?? '' },
         ]),

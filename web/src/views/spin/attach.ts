@@ -11,14 +11,24 @@ import { sortableTable } from '../../sortable';
 import type { AnyRecord } from '../../source';
 import type { Page, Part, View } from '../../view';
 import { stack } from '../../view';
-import { facts, findingList, hostFacts, section, shellWords } from '../../words';
+import {
+  facts,
+  findingList,
+  hostFacts,
+  section,
+  shellWords,
+} from '../../words';
 import type { AttachRecord, Place } from './record';
 
 /** A place is shown from this share of CPU time on. */
 const LEAST_SHARE = 0.005;
 
 /** Kinds of time, and what their loops do. */
-const KINDS: readonly (readonly [field: string, name: string, meaning: string])[] = [
+const KINDS: readonly (readonly [
+  field: string,
+  name: string,
+  meaning: string,
+])[] = [
   ['polling_s', 'polling', 'looks, and hints between looks'],
   ['blind_delay_s', 'blind delay', 'hints without looking'],
   ['bare_load_s', 'bare load', 'looks without a hint'],
@@ -31,7 +41,9 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
   const attach = record as unknown as AttachRecord;
   const shares = sharePlan(attach);
   const plot: Part | null = shares ? chart(shares) : null;
-  const places = (attach.places ?? []).filter((p) => (p.share ?? 0) >= LEAST_SHARE);
+  const places = (attach.places ?? []).filter(
+    (p) => (p.share ?? 0) >= LEAST_SHARE,
+  );
   return stack('article', '', [
     h('p', { class: 'verdict' }, visible(sentence(attach))),
     h('p', { class: 'muted' }, visible(made(attach))),
@@ -40,24 +52,53 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
       'Where it spins',
       ...(places.length > 0
         ? places.map(placePart)
-        : [h('p', { class: 'muted' }, 'No place spins for half a per cent of the CPU time or more.')]),
+        : [
+            h(
+              'p',
+              { class: 'muted' },
+              'No place spins for half a per cent of the CPU time or more.',
+            ),
+          ]),
     ),
     threads(attach),
-    section('Findings', findingList(attach.findings ?? [], 'Nothing was found.')),
-    ...(attach.notes ?? []).map((note) => h('p', { class: 'muted' }, visible(note))),
+    section(
+      'Findings',
+      findingList(attach.findings ?? [], 'Nothing was found.'),
+    ),
+    ...(attach.notes ?? []).map((note) =>
+      h('p', { class: 'muted' }, visible(note)),
+    ),
     section(
       'How it was measured',
       facts([
-        ['Program', attach.source?.command ? shellWords(attach.source.command) : (attach.source?.name ?? null)],
+        [
+          'Program',
+          attach.source?.command
+            ? shellWords(attach.source.command)
+            : (attach.source?.name ?? null),
+        ],
         ['Placement', attach.source?.placement ?? null],
         [
           'Samples',
           `${attach.samples ?? 0} by ${attach.event ?? '?'}, ${attach.hz ?? '?'} for each second of a thread's CPU time`,
         ],
         ['Lost', attach.lost ?? null],
-        ['Took', typeof attach.wall_s === 'number' ? seconds(attach.wall_s) : null],
-        ['pinwise itself', typeof attach.own_cpu_s === 'number' ? `${seconds(attach.own_cpu_s)} of CPU time` : null],
-        ['A PAUSE here', typeof attach.pause_ns === 'number' ? quantity(attach.pause_ns, 'ns') : null],
+        [
+          'Took',
+          typeof attach.wall_s === 'number' ? seconds(attach.wall_s) : null,
+        ],
+        [
+          'pinwise itself',
+          typeof attach.own_cpu_s === 'number'
+            ? `${seconds(attach.own_cpu_s)} of CPU time`
+            : null,
+        ],
+        [
+          'A PAUSE here',
+          typeof attach.pause_ns === 'number'
+            ? quantity(attach.pause_ns, 'ns')
+            : null,
+        ],
         ...hostFacts(attach.host),
         ['Tags', (attach.tags ?? []).join(', ')],
       ]),
@@ -68,19 +109,28 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
 function sentence(record: AttachRecord): string {
   if (typeof record.spin_share !== 'number' || typeof record.cpu_s !== 'number')
     return 'Only CPU time per thread is known: samples were not permitted.';
-  const error = typeof record.spin_share_error === 'number' ? ` (±${percent(record.spin_share_error)} standard error)` : '';
+  const error =
+    typeof record.spin_share_error === 'number'
+      ? ` (±${percent(record.spin_share_error)} standard error)`
+      : '';
   return `${percent(record.spin_share)}${error} of ${seconds(record.cpu_s)} of CPU time is spinning.`;
 }
 
 function made(record: AttachRecord): string {
-  const rate = record.pauses_per_s ? `About ${Math.round(record.pauses_per_s).toLocaleString('en-US')} PAUSEs a second. ` : '';
+  const rate = record.pauses_per_s
+    ? `About ${Math.round(record.pauses_per_s).toLocaleString('en-US')} PAUSEs a second. `
+    : '';
   return `${rate}Loops are told apart by their code: what hints, what looks, what counts.`;
 }
 
 function sharePlan(record: AttachRecord): ChartPlan | null {
   const { shares, cpu_s: cpu } = record;
   if (!shares || !cpu) return null;
-  const rows = KINDS.map(([field, name, meaning]) => ({ name, meaning, time: shares[field] ?? null }));
+  const rows = KINDS.map(([field, name, meaning]) => ({
+    name,
+    meaning,
+    time: shares[field] ?? null,
+  }));
   return {
     name: 'Where CPU time goes',
     summary:
@@ -94,14 +144,20 @@ function sharePlan(record: AttachRecord): ChartPlan | null {
         trigger: 'item',
         formatter: (p: { dataIndex: number }) => {
           const r = rows[p.dataIndex];
-          return r?.time === null || !r ? '' : `${r.name}: ${r.meaning}\n${seconds(r.time)}, ${percent(r.time / cpu)}`;
+          return r?.time === null || !r
+            ? ''
+            : `${r.name}: ${r.meaning}\n${seconds(r.time)}, ${percent(r.time / cpu)}`;
         },
       }),
       xAxis: axis(colours, {
         type: 'value',
         min: 0,
         max: 1,
-        axisLabel: { color: colours.muted, hideOverlap: true, formatter: (x: number) => percent(x, 0) },
+        axisLabel: {
+          color: colours.muted,
+          hideOverlap: true,
+          formatter: (x: number) => percent(x, 0),
+        },
       }),
       yAxis: [
         axis(colours, {
@@ -123,7 +179,9 @@ function sharePlan(record: AttachRecord): ChartPlan | null {
           barWidth: 18,
           data: rows.map((r) => ({
             value: r.time === null ? '-' : r.time / cpu,
-            itemStyle: { color: r.name === 'work' ? colours.neutral : colours.series[1]! },
+            itemStyle: {
+              color: r.name === 'work' ? colours.neutral : colours.series[1]!,
+            },
           })),
         },
       ],
@@ -148,7 +206,9 @@ function sharePlan(record: AttachRecord): ChartPlan | null {
 
 function placePart(place: Place): HTMLElement {
   const where = `${place.function ?? 'an unnamed function'} in ${place.module ?? 'code made at run time'}${typeof place.address === 'number' ? `, at 0x${place.address.toString(16)}` : ''}`;
-  const callers = (place.callers ?? []).map((c) => (c.functions ?? []).map((f) => f ?? '?').join(' ← ')).filter(Boolean);
+  const callers = (place.callers ?? [])
+    .map((c) => (c.functions ?? []).map((f) => f ?? '?').join(' ← '))
+    .filter(Boolean);
   const code = place.code ?? [];
   return h(
     'div',
@@ -156,7 +216,9 @@ function placePart(place: Place): HTMLElement {
     h(
       'h3',
       {},
-      visible(`${(place.kind ?? '').replaceAll('_', ' ')}: ${seconds(place.cpu_s)} of CPU time, ${percent(place.share)}`),
+      visible(
+        `${(place.kind ?? '').replaceAll('_', ' ')}: ${seconds(place.cpu_s)} of CPU time, ${percent(place.share)}`,
+      ),
     ),
     h(
       'p',
@@ -177,10 +239,18 @@ function placePart(place: Place): HTMLElement {
         {},
         h('strong', {}, `${a.strength ?? 'perhaps'}: `),
         visible(`${a.name ?? a.algorithm ?? ''}. ${a.why ?? ''}`),
-        (a.tunables ?? []).length > 0 ? visible(` Set by ${a.tunables!.join(', ')}.`) : '',
+        (a.tunables ?? []).length > 0
+          ? visible(` Set by ${a.tunables!.join(', ')}.`)
+          : '',
       ),
     ),
-    callers.length > 0 ? h('p', { class: 'muted' }, visible(`Called by ${callers.slice(0, 3).join('; ')}`)) : null,
+    callers.length > 0
+      ? h(
+          'p',
+          { class: 'muted' },
+          visible(`Called by ${callers.slice(0, 3).join('; ')}`),
+        )
+      : null,
     code.length > 0
       ? h(
           'details',
@@ -193,8 +263,12 @@ function placePart(place: Place): HTMLElement {
 }
 
 function threads(record: AttachRecord): HTMLElement {
-  const cell = (value: number | null | undefined): { text: string; sort: number | null } =>
-    typeof value === 'number' ? { text: seconds(value), sort: value } : { text: '–', sort: null };
+  const cell = (
+    value: number | null | undefined,
+  ): { text: string; sort: number | null } =>
+    typeof value === 'number'
+      ? { text: seconds(value), sort: value }
+      : { text: '–', sort: null };
   return section(
     'Threads',
     sortableTable({

@@ -18,20 +18,44 @@ export function spinPauseView(record: AnyRecord, _page: Page): View {
   const pause = record as unknown as PauseRecord;
   const cpus = (pause.cpus ?? []).filter((c) => typeof c.pause_ns === 'number');
   const plot: Part | null = cpus.length > 0 ? chart(plan(pause, cpus)) : null;
-  const notes = [...(pause.counter_unavailable ? [pause.counter_unavailable] : []), ...(pause.notes ?? [])];
+  const notes = [
+    ...(pause.counter_unavailable ? [pause.counter_unavailable] : []),
+    ...(pause.notes ?? []),
+  ];
   return stack('article', '', [
     h('p', { class: 'verdict' }, visible(sentence(pause, cpus))),
     pause.check?.sentence
-      ? h('p', {}, h('strong', {}, pause.check.is_fine ? 'Fine: ' : 'Too long: '), visible(pause.check.sentence))
+      ? h(
+          'p',
+          {},
+          h('strong', {}, pause.check.is_fine ? 'Fine: ' : 'Too long: '),
+          visible(pause.check.sentence),
+        )
       : null,
-    ...(pause.chips ?? []).map((c) => h('p', {}, c.cpus ? `CPUs ${c.cpus}: ` : '', visible(c.sentence ?? ''))),
+    ...(pause.chips ?? []).map((c) =>
+      h('p', {}, c.cpus ? `CPUs ${c.cpus}: ` : '', visible(c.sentence ?? '')),
+    ),
     plot,
     section('Per CPU', cpuTable(pause)),
     chipTable(pause),
-    notes.length > 0 ? h('ul', {}, ...notes.map((note) => h('li', { class: 'muted' }, visible(note)))) : null,
+    notes.length > 0
+      ? h(
+          'ul',
+          {},
+          ...notes.map((note) => h('li', { class: 'muted' }, visible(note))),
+        )
+      : null,
     section(
       'How it was measured',
-      facts([['Took', typeof pause.spent_s === 'number' ? quantity(pause.spent_s, 's') : null], ...hostFacts(pause.host)]),
+      facts([
+        [
+          'Took',
+          typeof pause.spent_s === 'number'
+            ? quantity(pause.spent_s, 's')
+            : null,
+        ],
+        ...hostFacts(pause.host),
+      ]),
     ),
   ]);
 }
@@ -39,13 +63,18 @@ export function spinPauseView(record: AnyRecord, _page: Page): View {
 function sentence(record: PauseRecord, cpus: readonly PauseCpu[]): string {
   const values = cpus.map((c) => c.pause_ns!);
   if (values.length === 0) return 'No cost was measured.';
-  const [low, high] = [quantity(Math.min(...values), 'ns'), quantity(Math.max(...values), 'ns')];
+  const [low, high] = [
+    quantity(Math.min(...values), 'ns'),
+    quantity(Math.max(...values), 'ns'),
+  ];
   return `${record.instruction ?? 'The hint'} takes ${low === high ? low : `${low} to ${high}`} on ${values.length === 1 ? '1 CPU' : `${values.length} CPUs`}.`;
 }
 
 function plan(record: PauseRecord, cpus: readonly PauseCpu[]): ChartPlan {
   const levels = cpus.flatMap((c, at) =>
-    (c.levels ?? []).flatMap((l): [number, number][] => (typeof l.pause_ns === 'number' ? [[l.pause_ns, at]] : [])),
+    (c.levels ?? []).flatMap((l): [number, number][] =>
+      typeof l.pause_ns === 'number' ? [[l.pause_ns, at]] : [],
+    ),
   );
   return {
     name: `Cost of a ${record.instruction ?? 'hint'}`,
@@ -54,12 +83,17 @@ function plan(record: PauseRecord, cpus: readonly PauseCpu[]): ChartPlan {
     option: (colours) => ({
       tooltip: tooltip(colours, {
         trigger: 'item',
-        formatter: (p: { value: number[] }) => `CPU ${cpus[p.value[1]!]?.cpu ?? ''}\n${quantity(p.value[0], 'ns')}`,
+        formatter: (p: { value: number[] }) =>
+          `CPU ${cpus[p.value[1]!]?.cpu ?? ''}\n${quantity(p.value[0], 'ns')}`,
       }),
       xAxis: axis(colours, {
         type: 'value',
         min: 0,
-        axisLabel: { color: colours.muted, hideOverlap: true, formatter: (ns: number) => quantity(ns, 'ns') },
+        axisLabel: {
+          color: colours.muted,
+          hideOverlap: true,
+          formatter: (ns: number) => quantity(ns, 'ns'),
+        },
       }),
       yAxis: rowAxis(
         colours,
@@ -68,8 +102,16 @@ function plan(record: PauseRecord, cpus: readonly PauseCpu[]): ChartPlan {
       series: [
         intervalSeries(
           cpus.flatMap((c, at) =>
-            typeof c.pause_ns_low === 'number' && typeof c.pause_ns_high === 'number'
-              ? [{ at, low: c.pause_ns_low, high: c.pause_ns_high, colour: colours.series[0]! }]
+            typeof c.pause_ns_low === 'number' &&
+            typeof c.pause_ns_high === 'number'
+              ? [
+                  {
+                    at,
+                    low: c.pause_ns_low,
+                    high: c.pause_ns_high,
+                    colour: colours.series[0]!,
+                  },
+                ]
               : [],
           ),
           'x',
@@ -80,7 +122,12 @@ function plan(record: PauseRecord, cpus: readonly PauseCpu[]): ChartPlan {
           itemStyle: { color: colours.series[0]! },
           data: cpus.map((c, at) => [c.pause_ns!, at]),
         },
-        { type: 'scatter', ...marker('emptyDiamond', colours.series[1]!, colours), symbolSize: 11, data: levels },
+        {
+          type: 'scatter',
+          ...marker('emptyDiamond', colours.series[1]!, colours),
+          symbolSize: 11,
+          data: levels,
+        },
       ],
     }),
   };
@@ -91,7 +138,10 @@ function cpuTable(record: PauseRecord): HTMLElement {
     low: number | null | undefined,
     high: number | null | undefined,
     text: (value: number) => string,
-  ): string | null => (typeof low === 'number' && typeof high === 'number' ? `${text(low)} to ${text(high)}` : null);
+  ): string | null =>
+    typeof low === 'number' && typeof high === 'number'
+      ? `${text(low)} to ${text(high)}`
+      : null;
   return tableElement({
     caption: 'Medians with 95 % intervals',
     columns: [
@@ -110,11 +160,17 @@ function cpuTable(record: PauseRecord): HTMLElement {
       typeof c.pause_ns === 'number' ? quantity(c.pause_ns, 'ns') : null,
       range(c.pause_ns_low, c.pause_ns_high, (ns) => quantity(ns, 'ns')),
       typeof c.pause_cycles === 'number' ? c.pause_cycles.toFixed(1) : null,
-      range(c.pause_cycles_low, c.pause_cycles_high, (cycles) => cycles.toFixed(1)),
+      range(c.pause_cycles_low, c.pause_cycles_high, (cycles) =>
+        cycles.toFixed(1),
+      ),
       c.method ?? null,
       typeof c.ghz === 'number' ? `${c.ghz.toFixed(2)} GHz` : null,
-      (c.levels ?? []).map((l) => `${quantity(l.pause_ns, 'ns')} (${percent(l.share, 0)})`).join(', '),
-      (c.hints ?? []).map((x) => `${x.hint ?? ''} ${quantity(x.ns, 'ns')}`).join(', '),
+      (c.levels ?? [])
+        .map((l) => `${quantity(l.pause_ns, 'ns')} (${percent(l.share, 0)})`)
+        .join(', '),
+      (c.hints ?? [])
+        .map((x) => `${x.hint ?? ''} ${quantity(x.ns, 'ns')}`)
+        .join(', '),
     ]),
   });
 }
@@ -142,13 +198,23 @@ function chipTable(record: PauseRecord): HTMLElement | null {
             ? `${c.published_low} to ${c.published_high}`
             : String(c.published_low)
           : null,
-        typeof c.measured_cycles === 'number' ? c.measured_cycles.toFixed(1) : null,
-        c.agrees === null || c.agrees === undefined ? null : c.agrees ? 'yes' : 'no',
-        typeof c.cheaper_chips === 'number' ? `${c.cheaper_chips} of ${c.known_chips ?? '?'}` : null,
+        typeof c.measured_cycles === 'number'
+          ? c.measured_cycles.toFixed(1)
+          : null,
+        c.agrees === null || c.agrees === undefined
+          ? null
+          : c.agrees
+            ? 'yes'
+            : 'no',
+        typeof c.cheaper_chips === 'number'
+          ? `${c.cheaper_chips} of ${c.known_chips ?? '?'}`
+          : null,
       ]),
     }),
     ...[...new Set(chips.map((c) => c.source ?? ''))]
       .filter(Boolean)
-      .map((source) => h('p', { class: 'muted' }, visible(`Published by ${source}.`))),
+      .map((source) =>
+        h('p', { class: 'muted' }, visible(`Published by ${source}.`)),
+      ),
   );
 }

@@ -14,7 +14,15 @@ import { facts, section } from '../../words';
 import type { Chips } from './charts';
 import { curvePlan, ladderPlan, mapPlan } from './charts';
 import type { PredictRecord, Processor } from './record';
-import { algorithms, cpuCounts, firstChoice, named, predictSentence, processorSentence, remark } from './shape';
+import {
+  algorithms,
+  cpuCounts,
+  firstChoice,
+  named,
+  predictSentence,
+  processorSentence,
+  remark,
+} from './shape';
 
 /** Curves that are drawn at first. */
 const FIRST = 5;
@@ -46,7 +54,18 @@ export function spinPredictView(record: AnyRecord, _page: Page): View {
     'article',
     {},
     h('p', { class: 'verdict' }, visible(predictSentence(predicted))),
-    h('p', {}, visible([processorSentence(predicted.from), processorSentence(predicted.processor)].filter(Boolean).join(' '))),
+    h(
+      'p',
+      {},
+      visible(
+        [
+          processorSentence(predicted.from),
+          processorSentence(predicted.processor),
+        ]
+          .filter(Boolean)
+          .join(' '),
+      ),
+    ),
     counts.length > 1 ? choice(predicted, first, drawCurves) : null,
     total.element,
     gap.element,
@@ -56,10 +75,16 @@ export function spinPredictView(record: AnyRecord, _page: Page): View {
     section('Every algorithm', table.element),
     section(
       'Where the figures are from',
-      facts([...provenance('', predicted.processor), ...provenance('From: ', predicted.from)]),
+      facts([
+        ...provenance('', predicted.processor),
+        ...provenance('From: ', predicted.from),
+      ]),
     ),
   );
-  return { element, dispose: () => [total, gap, map, ladder].forEach((part) => part.dispose()) };
+  return {
+    element,
+    dispose: () => [total, gap, map, ladder].forEach((part) => part.dispose()),
+  };
 }
 
 /** Boxes to choose algorithms by. */
@@ -69,17 +94,35 @@ function choice(
   draw: (chosen: readonly string[], chips: Chips) => void,
 ): HTMLElement {
   const names = algorithms(record).filter((a) =>
-    (record.predictions ?? []).some((p) => p.algorithm === a && (p.total_ms ?? p.blind_gap_ms ?? 0) > 0),
+    (record.predictions ?? []).some(
+      (p) => p.algorithm === a && (p.total_ms ?? p.blind_gap_ms ?? 0) > 0,
+    ),
   );
-  const boxes = names.map((name) => h('input', { type: 'checkbox', value: name, checked: first.includes(name) }));
-  const chosen = (): string[] => boxes.filter((box) => box.checked).map((box) => box.value);
-  const told = h('span', { class: 'muted', role: 'status' }, `${first.length} of ${names.length} shown`);
+  const boxes = names.map((name) =>
+    h('input', {
+      type: 'checkbox',
+      value: name,
+      checked: first.includes(name),
+    }),
+  );
+  const chosen = (): string[] =>
+    boxes.filter((box) => box.checked).map((box) => box.value);
+  const told = h(
+    'span',
+    { class: 'muted', role: 'status' },
+    `${first.length} of ${names.length} shown`,
+  );
   const changed = (): void => {
     told.textContent = `${chosen().length} of ${names.length} shown`;
     draw(chosen(), { from: from.checked, to: to.checked });
   };
-  const [from, to] = [h('input', { type: 'checkbox', checked: true }), h('input', { type: 'checkbox', checked: true })];
-  [...boxes, from, to].forEach((box) => box.addEventListener('change', changed));
+  const [from, to] = [
+    h('input', { type: 'checkbox', checked: true }),
+    h('input', { type: 'checkbox', checked: true }),
+  ];
+  [...boxes, from, to].forEach((box) =>
+    box.addEventListener('change', changed),
+  );
   return h(
     'details',
     { class: 'choice' },
@@ -102,24 +145,48 @@ function choice(
   );
 }
 
-function countChoice(counts: readonly number[], draw: (cpus: number) => void): HTMLElement {
+function countChoice(
+  counts: readonly number[],
+  draw: (cpus: number) => void,
+): HTMLElement {
   const select = h(
     'select',
     { id: 'cpu-count' },
-    ...counts.map((n) => h('option', { value: String(n), selected: n === counts.at(-1) }, String(n))),
+    ...counts.map((n) =>
+      h(
+        'option',
+        { value: String(n), selected: n === counts.at(-1) },
+        String(n),
+      ),
+    ),
   );
   select.addEventListener('change', () => draw(Number(select.value)));
-  return h('p', {}, h('label', { htmlFor: 'cpu-count' }, 'Every algorithm with so many CPUs: '), select);
+  return h(
+    'p',
+    {},
+    h('label', { htmlFor: 'cpu-count' }, 'Every algorithm with so many CPUs: '),
+    select,
+  );
 }
 
 function tableOf(record: PredictRecord, cpus: number): SortableTable {
   const isMove = (record.moves ?? []).length > 0;
-  const before = new Map((record.moves ?? []).filter((m) => m.cpus === cpus).map((m) => [m.algorithm, m]));
+  const before = new Map(
+    (record.moves ?? [])
+      .filter((m) => m.cpus === cpus)
+      .map((m) => [m.algorithm, m]),
+  );
   const time = (value: number | null | undefined): Cell =>
-    typeof value === 'number' ? { text: seconds(value / 1e3), sort: value } : { text: '–', sort: null };
+    typeof value === 'number'
+      ? { text: seconds(value / 1e3), sort: value }
+      : { text: '–', sort: null };
   const whole = (value: number | null | undefined): Cell =>
-    typeof value === 'number' ? { text: value.toLocaleString('en-US'), sort: value } : { text: '–', sort: null };
-  const of = (record.predictions ?? []).filter((p) => p.cpus === cpus).sort((a, b) => (b.total_ms ?? -1) - (a.total_ms ?? -1));
+    typeof value === 'number'
+      ? { text: value.toLocaleString('en-US'), sort: value }
+      : { text: '–', sort: null };
+  const of = (record.predictions ?? [])
+    .filter((p) => p.cpus === cpus)
+    .sort((a, b) => (b.total_ms ?? -1) - (a.total_ms ?? -1));
   return {
     caption:
       'Spins: before it gives up. Blind gap: longest without a look. Wasted: CPU time burnt where all CPUs but one wait in full',
@@ -155,22 +222,39 @@ function tableOf(record: PredictRecord, cpus: number): SortableTable {
           ? [
               time(move?.from_ms),
               typeof move?.ratio === 'number'
-                ? { text: move.ratio >= 3 ? `×${move.ratio.toFixed(1)}` : change(move.ratio), sort: move.ratio }
+                ? {
+                    text:
+                      move.ratio >= 3
+                        ? `×${move.ratio.toFixed(1)}`
+                        : change(move.ratio),
+                    sort: move.ratio,
+                  }
                 : { text: '–', sort: null },
             ]
           : []),
         { text: remark(p) || 'yes' },
         { text: p.then ?? '' },
-        { text: (p.tunables ?? []).map((t) => `${t.name ?? ''}=${t.usual ?? '?'}`).join(' ') },
+        {
+          text: (p.tunables ?? [])
+            .map((t) => `${t.name ?? ''}=${t.usual ?? '?'}`)
+            .join(' '),
+        },
       ];
     }),
   };
 }
 
-function provenance(prefix: string, processor: Processor | null | undefined): [string, string | null][] {
+function provenance(
+  prefix: string,
+  processor: Processor | null | undefined,
+): [string, string | null][] {
   if (!processor) return [];
   return [
     [`${prefix}PAUSE`, processor.pause_from ?? null],
-    [`${prefix}clock`, processor.ghz_from ?? (processor.ghz ? `${processor.ghz.toFixed(2)} GHz` : null)],
+    [
+      `${prefix}clock`,
+      processor.ghz_from ??
+        (processor.ghz ? `${processor.ghz.toFixed(2)} GHz` : null),
+    ],
   ];
 }

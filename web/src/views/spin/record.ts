@@ -109,7 +109,12 @@ export interface ReplayRecord {
   experiment?: string;
   chip?: Maybe<string>;
   cpus_assumed?: Maybe<number>;
-  hint?: Maybe<{ own_ns?: Maybe<number>; wanted_ns?: Maybe<number>; achieved_ns?: Maybe<number>; made?: Maybe<string> }>;
+  hint?: Maybe<{
+    own_ns?: Maybe<number>;
+    wanted_ns?: Maybe<number>;
+    achieved_ns?: Maybe<number>;
+    made?: Maybe<string>;
+  }>;
   wake_ns?: Maybe<number>;
   hold_ms?: Maybe<number>;
   items?: Maybe<number>;
@@ -130,8 +135,16 @@ export interface PauseCpu {
   pause_cycles_high?: Maybe<number>;
   method?: Maybe<string>;
   ghz?: Maybe<number>;
-  levels?: Maybe<{ pause_ns?: Maybe<number>; pause_cycles?: Maybe<number>; share?: Maybe<number> }[]>;
-  hints?: Maybe<{ hint?: string; ns?: Maybe<number>; cycles?: Maybe<number> }[]>;
+  levels?: Maybe<
+    {
+      pause_ns?: Maybe<number>;
+      pause_cycles?: Maybe<number>;
+      share?: Maybe<number>;
+    }[]
+  >;
+  hints?: Maybe<
+    { hint?: string; ns?: Maybe<number>; cycles?: Maybe<number> }[]
+  >;
 }
 
 export interface PauseRecord {
@@ -169,7 +182,15 @@ export interface Place {
   gap_hints?: Maybe<number>;
   hint_ns_seen?: Maybe<number>;
   callers?: Maybe<{ functions?: (string | null)[]; cpu_s?: Maybe<number> }[]>;
-  algorithms?: Maybe<{ algorithm?: string; name?: Maybe<string>; strength?: string; why?: string; tunables?: Maybe<string[]> }[]>;
+  algorithms?: Maybe<
+    {
+      algorithm?: string;
+      name?: Maybe<string>;
+      strength?: string;
+      why?: string;
+      tunables?: Maybe<string[]>;
+    }[]
+  >;
   code?: Maybe<string[]>;
 }
 
@@ -178,7 +199,13 @@ export interface AttachRecord {
   id?: string;
   started?: string;
   host?: Maybe<Record<string, unknown>>;
-  source?: Maybe<{ kind?: string; command?: string[]; placement?: string; pid?: number; name?: string }>;
+  source?: Maybe<{
+    kind?: string;
+    command?: string[];
+    placement?: string;
+    pid?: number;
+    name?: string;
+  }>;
   event?: string;
   hz?: Maybe<number>;
   wall_s?: Maybe<number>;
@@ -192,7 +219,13 @@ export interface AttachRecord {
   pause_ns?: Maybe<number>;
   pauses_per_s?: Maybe<number>;
   places?: Place[];
-  threads?: { pid?: number; tid?: number; name?: string; cpu_s?: Maybe<number>; spin_s?: Maybe<number> }[];
+  threads?: {
+    pid?: number;
+    tid?: number;
+    name?: string;
+    cpu_s?: Maybe<number>;
+    spin_s?: Maybe<number>;
+  }[];
   findings?: Finding[];
   notes?: string[];
   tags?: string[];
@@ -223,7 +256,12 @@ export interface AdviceRecord {
 
 export interface ScanRecord {
   schema: string;
-  binaries?: { path?: string; arch?: string; hints?: Maybe<number>; code_bytes?: Maybe<number> }[];
+  binaries?: {
+    path?: string;
+    arch?: string;
+    hints?: Maybe<number>;
+    code_bytes?: Maybe<number>;
+  }[];
   chips?: { id: string; pause_ns?: Maybe<number> }[];
   max_blind_gap_ns?: Maybe<number>;
   passed?: Maybe<boolean>;

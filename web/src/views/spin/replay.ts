@@ -20,15 +20,28 @@ import { replayPoints } from './shape';
 /** Draws a `pinwise.spin-replay/1`. */
 export function spinReplayView(record: AnyRecord, _page: Page): View {
   const told = record as unknown as ReplayRecord;
-  const replay = { ...told, algorithms: (told.algorithms ?? []).filter((of) => typeof of.algorithm === 'string') };
+  const replay = {
+    ...told,
+    algorithms: (told.algorithms ?? []).filter(
+      (of) => typeof of.algorithm === 'string',
+    ),
+  };
   const conclusions = replay.conclusions ?? [];
   const plots = (replay.algorithms ?? []).flatMap((of) =>
-    [latenessPlan(of, replay), ...contentionPlans(of)].filter((plan) => plan !== null).map(chart),
+    [latenessPlan(of, replay), ...contentionPlans(of)]
+      .filter((plan) => plan !== null)
+      .map(chart),
   );
   return stack('article', '', [
-    h('p', { class: 'verdict' }, visible(conclusions[0] ?? 'No conclusion was drawn.')),
+    h(
+      'p',
+      { class: 'verdict' },
+      visible(conclusions[0] ?? 'No conclusion was drawn.'),
+    ),
     ...conclusions.slice(1).map((sentence) => h('p', {}, visible(sentence))),
-    ...(replay.notes ?? []).map((note) => h('p', { class: 'muted' }, visible(note))),
+    ...(replay.notes ?? []).map((note) =>
+      h('p', { class: 'muted' }, visible(note)),
+    ),
     ...plots,
     section('How it was measured', method(replay)),
   ]);
@@ -38,7 +51,9 @@ const us = (value: number): string => seconds(value * 1e-6);
 
 function latenessPlan(of: Replayed, record: ReplayRecord): ChartPlan | null {
   const points = replayPoints(of, record.experiment);
-  const values = points.flatMap((p) => [p.predicted, p.measured, p.low, p.high]).filter((v): v is number => v !== null && v > 0);
+  const values = points
+    .flatMap((p) => [p.predicted, p.measured, p.low, p.high])
+    .filter((v): v is number => v !== null && v > 0);
   if (values.length === 0) return null;
   const isHandoff = record.experiment === 'handoff';
   const [low, high] = [Math.min(...values) / 1.4, Math.max(...values) * 1.4];
@@ -60,9 +75,20 @@ function latenessPlan(of: Replayed, record: ReplayRecord): ChartPlan | null {
         left: 0,
         textStyle: { color: colours.text },
         inactiveColor: colours.line,
-        data: ['predicted', 'measured', ...(unstable.length > 0 ? ['measured, unstable'] : [])],
+        data: [
+          'predicted',
+          'measured',
+          ...(unstable.length > 0 ? ['measured, unstable'] : []),
+        ],
       },
-      grid: { left: 8, right: 16, top: 40, bottom: 26, outerBoundsMode: 'same', outerBoundsContain: 'axisLabel' },
+      grid: {
+        left: 8,
+        right: 16,
+        top: 40,
+        bottom: 26,
+        outerBoundsMode: 'same',
+        outerBoundsContain: 'axisLabel',
+      },
       xAxis: axis(colours, {
         type: 'value',
         scale: true,
@@ -71,7 +97,11 @@ function latenessPlan(of: Replayed, record: ReplayRecord): ChartPlan | null {
         nameLocation: 'middle',
         nameGap: 26,
         splitNumber: ticksThatFit(90),
-        axisLabel: { color: colours.muted, hideOverlap: true, formatter: (x: number) => quantity(x / 1e3, 's') },
+        axisLabel: {
+          color: colours.muted,
+          hideOverlap: true,
+          formatter: (x: number) => quantity(x / 1e3, 's'),
+        },
       }),
       yAxis: lateAxis(colours, low, high),
       series: latenessSeries(points, colours),
@@ -90,8 +120,12 @@ function latenessPlan(of: Replayed, record: ReplayRecord): ChartPlan | null {
         `${p.at_ms} ms`,
         p.predicted === null ? null : us(p.predicted),
         p.measured === null ? null : us(p.measured),
-        p.low !== null && p.high !== null ? `${us(p.low)} to ${us(p.high)}` : null,
-        p.error === null ? null : `${p.error > 0 ? '+' : '−'}${Math.abs(p.error).toFixed(1)} %`,
+        p.low !== null && p.high !== null
+          ? `${us(p.low)} to ${us(p.high)}`
+          : null,
+        p.error === null
+          ? null
+          : `${p.error > 0 ? '+' : '−'}${Math.abs(p.error).toFixed(1)} %`,
         p.isUnstable
           ? `no: ${p.cliff === null ? 'a cliff' : `a change of the hint by ${p.cliff.toFixed(1)} %`} gives another result`
           : 'yes',
@@ -109,26 +143,47 @@ function latenessSummary(of: Replayed, points: readonly ReplayPoint[]): string {
   return `${of.name ?? of.algorithm}. ${error}${unstable > 0 ? ` ${unstable} unstable, drawn hollow: a look falls close to the release.` : ''}`;
 }
 
-function lateAxis(colours: Theme, low: number, high: number): Record<string, unknown> {
+function lateAxis(
+  colours: Theme,
+  low: number,
+  high: number,
+): Record<string, unknown> {
   const ticks = decadeTicks(low, high, 8).map(Math.log);
   return axis(colours, {
     type: 'value',
     min: Math.log(low),
     max: Math.log(high),
     axisTick: { customValues: ticks },
-    axisLabel: { color: colours.muted, customValues: ticks, formatter: (y: number) => us(Math.exp(y)) },
+    axisLabel: {
+      color: colours.muted,
+      customValues: ticks,
+      formatter: (y: number) => us(Math.exp(y)),
+    },
   });
 }
 
-function latenessSeries(points: readonly ReplayPoint[], colours: Theme): Record<string, unknown>[] {
+function latenessSeries(
+  points: readonly ReplayPoint[],
+  colours: Theme,
+): Record<string, unknown>[] {
   const { colour } = look(0, colours);
   const dots = (isUnstable: boolean): [number, number][] =>
     points.flatMap((p): [number, number][] =>
-      p.isUnstable === isUnstable && p.measured !== null && p.measured > 0 ? [[p.at_ms, Math.log(p.measured)]] : [],
+      p.isUnstable === isUnstable && p.measured !== null && p.measured > 0
+        ? [[p.at_ms, Math.log(p.measured)]]
+        : [],
     );
   const quartiles = points.flatMap((p) =>
     p.low !== null && p.high !== null && p.low > 0
-      ? [{ at: p.at_ms, low: Math.log(p.low), high: Math.log(p.high), colour, dash: p.isUnstable }]
+      ? [
+          {
+            at: p.at_ms,
+            low: Math.log(p.low),
+            high: Math.log(p.high),
+            colour,
+            dash: p.isUnstable,
+          },
+        ]
       : [],
   );
   return [
@@ -140,11 +195,20 @@ function latenessSeries(points: readonly ReplayPoint[], colours: Theme): Record<
       lineStyle: { color: colours.muted, type: 'dashed', width: 1.5 },
       itemStyle: { color: colours.text },
       data: points.flatMap((p): [number, number][] =>
-        p.predicted !== null && p.predicted > 0 ? [[p.at_ms, Math.log(p.predicted)]] : [],
+        p.predicted !== null && p.predicted > 0
+          ? [[p.at_ms, Math.log(p.predicted)]]
+          : [],
       ),
     },
     intervalSeries(quartiles, 'y'),
-    { type: 'scatter', name: 'measured', symbolSize: 10, itemStyle: { color: colour }, z: 4, data: dots(false) },
+    {
+      type: 'scatter',
+      name: 'measured',
+      symbolSize: 10,
+      itemStyle: { color: colour },
+      z: 4,
+      data: dots(false),
+    },
     {
       type: 'scatter',
       name: 'measured, unstable',
@@ -167,7 +231,9 @@ function pointTold(point: ReplayPoint): string {
 
 /** Throughput for the CPU time spent, and how much of it went into spinning. */
 function contentionPlans(of: Replayed): (ChartPlan | null)[] {
-  const cells = (of.contention ?? []).filter((c): c is Contention & { threads: number } => typeof c.threads === 'number');
+  const cells = (of.contention ?? []).filter(
+    (c): c is Contention & { threads: number } => typeof c.threads === 'number',
+  );
   if (cells.length === 0) return [];
   const last = cells.at(-1)!;
   return [
@@ -181,17 +247,46 @@ function contentionPlans(of: Replayed): (ChartPlan | null)[] {
           formatter: (p: { seriesName: string; value: number[] }) =>
             `${p.value[0]} threads\n${p.seriesName}: ${p.seriesName === SPUN ? percent(p.value[1], 0) : `${p.value[1]!.toFixed(2)} million`}`,
         }),
-        legend: { top: 0, left: 0, textStyle: { color: colours.text }, inactiveColor: colours.line },
-        grid: { left: 8, right: 8, top: 40, bottom: 26, outerBoundsMode: 'same', outerBoundsContain: 'axisLabel' },
-        xAxis: axis(colours, { type: 'value', min: 0, minInterval: 1, name: 'threads', nameLocation: 'middle', nameGap: 26 }),
+        legend: {
+          top: 0,
+          left: 0,
+          textStyle: { color: colours.text },
+          inactiveColor: colours.line,
+        },
+        grid: {
+          left: 8,
+          right: 8,
+          top: 40,
+          bottom: 26,
+          outerBoundsMode: 'same',
+          outerBoundsContain: 'axisLabel',
+        },
+        xAxis: axis(colours, {
+          type: 'value',
+          min: 0,
+          minInterval: 1,
+          name: 'threads',
+          nameLocation: 'middle',
+          nameGap: 26,
+        }),
         yAxis: [
-          axis(colours, { type: 'value', min: 0, axisLabel: { color: colours.muted, formatter: (y: number) => `${y} M/s` } }),
+          axis(colours, {
+            type: 'value',
+            min: 0,
+            axisLabel: {
+              color: colours.muted,
+              formatter: (y: number) => `${y} M/s`,
+            },
+          }),
           axis(colours, {
             type: 'value',
             min: 0,
             max: 1,
             splitLine: { show: false },
-            axisLabel: { color: colours.muted, formatter: (y: number) => percent(y, 0) },
+            axisLabel: {
+              color: colours.muted,
+              formatter: (y: number) => percent(y, 0),
+            },
           }),
         ],
         series: [
@@ -203,7 +298,9 @@ function contentionPlans(of: Replayed): (ChartPlan | null)[] {
             lineStyle: { color: colours.series[0]!, width: 2 },
             itemStyle: { color: colours.series[0]! },
             data: cells.flatMap((c) =>
-              typeof c.operations_per_cpu_s === 'number' ? [[c.threads, c.operations_per_cpu_s / 1e6]] : [],
+              typeof c.operations_per_cpu_s === 'number'
+                ? [[c.threads, c.operations_per_cpu_s / 1e6]]
+                : [],
             ),
           },
           {
@@ -213,7 +310,11 @@ function contentionPlans(of: Replayed): (ChartPlan | null)[] {
             ...marker('emptyTriangle', colours.series[1]!, colours),
             symbolSize: 10,
             lineStyle: { color: colours.series[1]!, width: 2, type: 'dashed' },
-            data: cells.flatMap((c) => (typeof c.spinning_share === 'number' ? [[c.threads, c.spinning_share]] : [])),
+            data: cells.flatMap((c) =>
+              typeof c.spinning_share === 'number'
+                ? [[c.threads, c.spinning_share]]
+                : [],
+            ),
           },
         ],
       }),
@@ -228,10 +329,14 @@ function contentionPlans(of: Replayed): (ChartPlan | null)[] {
         ],
         rows: cells.map((c) => [
           c.threads,
-          typeof c.operations_per_cpu_s === 'number' ? (c.operations_per_cpu_s / 1e6).toFixed(2) : null,
+          typeof c.operations_per_cpu_s === 'number'
+            ? (c.operations_per_cpu_s / 1e6).toFixed(2)
+            : null,
           percent(c.spinning_share, 0),
           typeof c.longest_ms === 'number' ? seconds(c.longest_ms / 1e3) : null,
-          typeof c.parks_per_1000 === 'number' ? c.parks_per_1000.toFixed(2) : null,
+          typeof c.parks_per_1000 === 'number'
+            ? c.parks_per_1000.toFixed(2)
+            : null,
         ]),
       },
     },
@@ -243,7 +348,8 @@ const SPUN = 'CPU time spun';
 
 function method(record: ReplayRecord): HTMLElement {
   const { hint } = record;
-  const ns = (value: number | null | undefined): string | null => (typeof value === 'number' ? quantity(value, 'ns') : null);
+  const ns = (value: number | null | undefined): string | null =>
+    typeof value === 'number' ? quantity(value, 'ns') : null;
   const algorithms = tableElement({
     caption: 'Algorithms that were run',
     columns: [
@@ -274,9 +380,17 @@ function method(record: ReplayRecord): HTMLElement {
           : null,
       ],
       ['CPUs assumed', record.cpus_assumed ?? null],
-      ['Lock held for', typeof record.hold_ms === 'number' ? `${record.hold_ms} ms` : null],
+      [
+        'Lock held for',
+        typeof record.hold_ms === 'number' ? `${record.hold_ms} ms` : null,
+      ],
       ['Wake-up', ns(record.wake_ns)],
-      ['Items', typeof record.items === 'number' ? `${record.items}, ${record.repeats ?? 1} times` : null],
+      [
+        'Items',
+        typeof record.items === 'number'
+          ? `${record.items}, ${record.repeats ?? 1} times`
+          : null,
+      ],
       ['Priority', record.realtime ? 'real-time' : 'usual'],
       ...hostFacts(record.host),
     ]),

@@ -3,9 +3,24 @@
 import { expect, test } from 'vitest';
 
 import type { PredictRecord, Prediction } from './record';
-import { algorithms, cliffMarks, cpuCounts, curves, firstChoice, named, predictSentence, remark, replayPoints } from './shape';
+import {
+  algorithms,
+  cliffMarks,
+  cpuCounts,
+  curves,
+  firstChoice,
+  named,
+  predictSentence,
+  remark,
+  replayPoints,
+} from './shape';
 
-const at = (algorithm: string, cpus: number, total_ms: number | null, more: Partial<Prediction> = {}): Prediction => ({
+const at = (
+  algorithm: string,
+  cpus: number,
+  total_ms: number | null,
+  more: Partial<Prediction> = {},
+): Prediction => ({
   algorithm,
   cpus,
   total_ms,
@@ -18,13 +33,22 @@ const PREDICTED: PredictRecord = {
   processor: { name: 'new', pause_ns: 50 },
   from: { name: 'old', pause_ns: 5 },
   predictions: [
-    ...[1, 2, 3, 4, 5, 6, 7, 8].map((cpus) => at('steps', cpus, cpus < 5 ? 1 : 3)),
+    ...[1, 2, 3, 4, 5, 6, 7, 8].map((cpus) =>
+      at('steps', cpus, cpus < 5 ? 1 : 3),
+    ),
     ...[1, 2, 3, 4, 5, 6, 7, 8].map((cpus) => at('grows', cpus, cpus)),
     ...[1, 8].map((cpus) => at('endless', cpus, null, { never_parks: true })),
     ...[1, 8].map((cpus) => at('unknown', cpus, null)),
   ],
   moves: [
-    { algorithm: 'steps', cpus: 8, from_ms: 0.3, to_ms: 3, ratio: 10, from_blind_gap_ms: 0.03 },
+    {
+      algorithm: 'steps',
+      cpus: 8,
+      from_ms: 0.3,
+      to_ms: 3,
+      ratio: 10,
+      from_blind_gap_ms: 0.03,
+    },
     { algorithm: 'endless', cpus: 8, from_ms: null, to_ms: null },
   ],
   cliffs: [
@@ -41,11 +65,18 @@ test('a cliff is a jump, not growth CPU by CPU', () => {
 
 test('a cliff between two predictions is marked at the later one', () => {
   const few = PREDICTED.predictions!.filter((p) => [1, 4, 8].includes(p.cpus));
-  expect(cliffMarks({ ...PREDICTED, predictions: few }).get('steps')).toEqual([{ cpus: 5, shownAt: 8, ratio: 3 }]);
+  expect(cliffMarks({ ...PREDICTED, predictions: few }).get('steps')).toEqual([
+    { cpus: 5, shownAt: 8, ratio: 3 },
+  ]);
 });
 
 test('algorithms stand by their longest spin, and those with cliffs are shown first', () => {
-  expect(algorithms(PREDICTED)).toEqual(['endless', 'grows', 'steps', 'unknown']);
+  expect(algorithms(PREDICTED)).toEqual([
+    'endless',
+    'grows',
+    'steps',
+    'unknown',
+  ]);
   expect(firstChoice(PREDICTED, 2)).toEqual(['steps', 'grows']);
   expect(cpuCounts(PREDICTED)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
 });
@@ -65,7 +96,11 @@ test('a prediction that does not say of what is left out', () => {
     predictions: [{ cpus: 2 }, { algorithm: 'a' }, at('b', 2, 1)],
     moves: [{ cpus: 2 }],
   } as unknown as PredictRecord;
-  expect(named(damaged)).toEqual({ schema: '', predictions: [at('b', 2, 1)], moves: [] });
+  expect(named(damaged)).toEqual({
+    schema: '',
+    predictions: [at('b', 2, 1)],
+    moves: [],
+  });
 });
 
 test('the sentence names what grows most', () => {
@@ -77,15 +112,40 @@ test('the sentence names what grows most', () => {
 
 test('remarks say to what a PAUSE hardly matters', () => {
   expect(remark(at('a', 1, 1, { unit: 'time' }))).toBe('goes by the clock');
-  expect(remark(at('a', 1, null, { never_parks: true, unit: 'pause' }))).toBe('endless');
-  expect(remark(at('a', 1, 1, { longest_pauses: 3, total_pauses: 1 }))).toBe('varies');
+  expect(remark(at('a', 1, null, { never_parks: true, unit: 'pause' }))).toBe(
+    'endless',
+  );
+  expect(remark(at('a', 1, 1, { longest_pauses: 3, total_pauses: 1 }))).toBe(
+    'varies',
+  );
 });
 
 test('a cell that was not measured has a prediction only', () => {
   const [first] = replayPoints(
-    { algorithm: 'a', cells: [{ delay_ms: 2, hold_ms: 10, predicted: { lateness_us: 5 }, measured: null, unstable: true }] },
+    {
+      algorithm: 'a',
+      cells: [
+        {
+          delay_ms: 2,
+          hold_ms: 10,
+          predicted: { lateness_us: 5 },
+          measured: null,
+          unstable: true,
+        },
+      ],
+    },
     'producer-consumer',
   );
-  expect(first).toMatchObject({ at_ms: 2, predicted: 5, measured: null, isUnstable: true });
-  expect(replayPoints({ algorithm: 'a', cells: [{ delay_ms: 2, hold_ms: 10 }] }, 'handoff')[0]!.at_ms).toBe(10);
+  expect(first).toMatchObject({
+    at_ms: 2,
+    predicted: 5,
+    measured: null,
+    isUnstable: true,
+  });
+  expect(
+    replayPoints(
+      { algorithm: 'a', cells: [{ delay_ms: 2, hold_ms: 10 }] },
+      'handoff',
+    )[0]!.at_ms,
+  ).toBe(10);
 });

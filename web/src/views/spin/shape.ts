@@ -2,12 +2,21 @@
 
 import { count, quantity } from '../../format';
 import { positive } from '../../numbers';
-import type { PredictRecord, Prediction, Processor, Replayed, ReplayCell } from './record';
+import type {
+  PredictRecord,
+  Prediction,
+  Processor,
+  Replayed,
+  ReplayCell,
+} from './record';
 
 /** Total spin, or the longest time without a look. */
 export type Figure = 'total' | 'gap';
 
-export const FIGURES: Readonly<Record<Figure, string>> = { total: 'Total spin', gap: 'Blind gap' };
+export const FIGURES: Readonly<Record<Figure, string>> = {
+  total: 'Total spin',
+  gap: 'Blind gap',
+};
 
 export interface Curve {
   algorithm: string;
@@ -20,43 +29,73 @@ export interface Curve {
 export function named(record: PredictRecord): PredictRecord {
   const isNamed = (one: { algorithm: unknown; cpus: unknown }): boolean =>
     typeof one.algorithm === 'string' && typeof one.cpus === 'number';
-  return { ...record, predictions: (record.predictions ?? []).filter(isNamed), moves: (record.moves ?? []).filter(isNamed) };
+  return {
+    ...record,
+    predictions: (record.predictions ?? []).filter(isNamed),
+    moves: (record.moves ?? []).filter(isNamed),
+  };
 }
 
 /** The numbers of CPUs that predictions are for. */
 export function cpuCounts(record: PredictRecord): number[] {
-  return [...new Set((record.predictions ?? []).map((p) => p.cpus))].sort((a, b) => a - b);
+  return [...new Set((record.predictions ?? []).map((p) => p.cpus))].sort(
+    (a, b) => a - b,
+  );
 }
 
 /** The algorithms, in the order of the longest spin they come to; endless ones first, unknown ones last. */
 export function algorithms(record: PredictRecord): string[] {
   const longest = new Map<string, number>();
   for (const p of record.predictions ?? []) {
-    const spin = p.never_parks ? Infinity : positive(p.total_ms) ? p.total_ms : -1;
+    const spin = p.never_parks
+      ? Infinity
+      : positive(p.total_ms)
+        ? p.total_ms
+        : -1;
     longest.set(p.algorithm, Math.max(longest.get(p.algorithm) ?? -1, spin));
   }
-  return [...longest].sort((a, b) => (a[1] === b[1] ? 0 : b[1] - a[1])).map(([name]) => name);
+  return [...longest]
+    .sort((a, b) => (a[1] === b[1] ? 0 : b[1] - a[1]))
+    .map(([name]) => name);
 }
 
 /** Those whose spin depends on the number of CPUs first, then the longest: what a reader looks for. */
 export function firstChoice(record: PredictRecord, most: number): string[] {
   const cliffs = cliffMarks(record);
   const known = algorithms(record).filter((a) =>
-    (record.predictions ?? []).some((p) => p.algorithm === a && positive(p.total_ms)),
+    (record.predictions ?? []).some(
+      (p) => p.algorithm === a && positive(p.total_ms),
+    ),
   );
   const varied = known.filter((a) => cliffs.has(a));
   return [...new Set([...varied, ...known])].slice(0, most);
 }
 
 /** Curves of the chosen algorithms over the number of CPUs. */
-export function curves(record: PredictRecord, chosen: readonly string[], figure: Figure): Curve[] {
-  const point = (cpus: number, ms: unknown): [number, number][] => (positive(ms) ? [[cpus, ms]] : []);
-  const sorted = (points: [number, number][]): [number, number][] => points.sort((a, b) => a[0] - b[0]);
+export function curves(
+  record: PredictRecord,
+  chosen: readonly string[],
+  figure: Figure,
+): Curve[] {
+  const point = (cpus: number, ms: unknown): [number, number][] =>
+    positive(ms) ? [[cpus, ms]] : [];
+  const sorted = (points: [number, number][]): [number, number][] =>
+    points.sort((a, b) => a[0] - b[0]);
   return chosen.flatMap((algorithm) => {
-    const here = (record.predictions ?? []).filter((p) => p.algorithm === algorithm);
+    const here = (record.predictions ?? []).filter(
+      (p) => p.algorithm === algorithm,
+    );
     const moved = (record.moves ?? []).filter((m) => m.algorithm === algorithm);
-    const own = sorted(here.flatMap((p) => point(p.cpus, figure === 'total' ? p.total_ms : p.blind_gap_ms)));
-    const before = sorted(moved.flatMap((m) => point(m.cpus, figure === 'total' ? m.from_ms : m.from_blind_gap_ms)));
+    const own = sorted(
+      here.flatMap((p) =>
+        point(p.cpus, figure === 'total' ? p.total_ms : p.blind_gap_ms),
+      ),
+    );
+    const before = sorted(
+      moved.flatMap((m) =>
+        point(m.cpus, figure === 'total' ? m.from_ms : m.from_blind_gap_ms),
+      ),
+    );
     return [
       { algorithm, isFrom: false, points: own },
       { algorithm, isFrom: true, points: before },
@@ -79,16 +118,30 @@ export interface Cliff {
 
 /** The cliffs of each algorithm; they may lie between two numbers that were predicted. */
 export function cliffMarks(record: PredictRecord): Map<string, Cliff[]> {
-  const totals = new Map((record.predictions ?? []).map((p) => [`${p.algorithm} ${p.cpus}`, p.total_ms]));
+  const totals = new Map(
+    (record.predictions ?? []).map((p) => [
+      `${p.algorithm} ${p.cpus}`,
+      p.total_ms,
+    ]),
+  );
   const counts = cpuCounts(record);
   const span = (counts.at(-1) ?? 0) - (counts[0] ?? 0);
   const found = new Map<string, Cliff[]>();
   for (const { algorithm, changes_at: changes = [] } of record.cliffs ?? []) {
     if (changes.length > span / 4) continue;
     const marks = counts.slice(1).flatMap((shownAt, at) => {
-      const cpus = changes.find((change) => change > counts[at]! && change <= shownAt);
-      const [before, after] = [totals.get(`${algorithm} ${counts[at]}`), totals.get(`${algorithm} ${shownAt}`)];
-      const isCliff = cpus !== undefined && positive(before) && positive(after) && after / before >= CLIFF;
+      const cpus = changes.find(
+        (change) => change > counts[at]! && change <= shownAt,
+      );
+      const [before, after] = [
+        totals.get(`${algorithm} ${counts[at]}`),
+        totals.get(`${algorithm} ${shownAt}`),
+      ];
+      const isCliff =
+        cpus !== undefined &&
+        positive(before) &&
+        positive(after) &&
+        after / before >= CLIFF;
       return isCliff ? [{ cpus, shownAt, ratio: after / before }] : [];
     });
     if (marks.length > 0) found.set(algorithm, marks);
@@ -110,10 +163,16 @@ export function remark(p: Prediction): string {
 }
 
 /** "Skylake-SP/X: a PAUSE takes 50.1 ns (140.3 cycles at 2.80 GHz)." */
-export function processorSentence(processor: Processor | null | undefined): string {
+export function processorSentence(
+  processor: Processor | null | undefined,
+): string {
   if (!processor || !positive(processor.pause_ns)) return '';
-  const clock = positive(processor.ghz) ? ` at ${processor.ghz.toFixed(2)} GHz` : '';
-  const cycles = positive(processor.pause_cycles) ? ` (${processor.pause_cycles.toFixed(1)} cycles${clock})` : '';
+  const clock = positive(processor.ghz)
+    ? ` at ${processor.ghz.toFixed(2)} GHz`
+    : '';
+  const cycles = positive(processor.pause_cycles)
+    ? ` (${processor.pause_cycles.toFixed(1)} cycles${clock})`
+    : '';
   return `${processor.name ?? 'The processor'}: a PAUSE takes ${quantity(processor.pause_ns, 'ns')}${cycles}.`;
 }
 
@@ -128,7 +187,8 @@ export function predictSentence(record: PredictRecord): string {
   const longest = (record.predictions ?? [])
     .filter((p) => positive(p.total_ms) && !p.immune)
     .sort((a, b) => b.total_ms! - a.total_ms!)[0];
-  if (!longest) return `Spinning on ${record.processor?.name ?? 'this processor'}`;
+  if (!longest)
+    return `Spinning on ${record.processor?.name ?? 'this processor'}`;
   return `On ${record.processor?.name ?? 'this processor'} ${longest.algorithm} spins longest: ${quantity(longest.total_ms! / 1e3, 's')} before it parks with ${count(longest.cpus, 'CPU')}${positive(longest.blind_gap_ms) ? `, ${quantity(longest.blind_gap_ms / 1e3, 's')} of them without a look` : ''}.`;
 }
 
@@ -144,9 +204,14 @@ export interface ReplayPoint {
 }
 
 /** Lateness over delays (or, of a hand-off, over hold times), µs. */
-export function replayPoints(of: Replayed, experiment: string | undefined): ReplayPoint[] {
-  const number = (value: unknown): number | null => (typeof value === 'number' && Number.isFinite(value) ? value : null);
-  const at = (cell: ReplayCell): number | null => number(experiment === 'handoff' ? cell.hold_ms : cell.delay_ms);
+export function replayPoints(
+  of: Replayed,
+  experiment: string | undefined,
+): ReplayPoint[] {
+  const number = (value: unknown): number | null =>
+    typeof value === 'number' && Number.isFinite(value) ? value : null;
+  const at = (cell: ReplayCell): number | null =>
+    number(experiment === 'handoff' ? cell.hold_ms : cell.delay_ms);
   return (of.cells ?? [])
     .flatMap((cell) => {
       const at_ms = at(cell);

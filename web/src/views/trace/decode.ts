@@ -90,7 +90,9 @@ export function slicesOf(timeline: Timeline): Slices | null {
 }
 
 function fromObjects(list: NonNullable<Timeline['slices']>): Slices {
-  const sorted = [...list].sort((a, b) => a.cpu - b.cpu || a.start_s - b.start_s);
+  const sorted = [...list].sort(
+    (a, b) => a.cpu - b.cpu || a.start_s - b.start_s,
+  );
   const slices = room(sorted.length, [], []);
   const threads = new Map<number, number>();
   const ends = new Map<string, number>();
@@ -131,7 +133,8 @@ function fromPacked(packed: NonNullable<Timeline['packed']>): Slices {
       slices.thread[at] = Math.floor(code / 4);
       slices.end[at] = code % 4;
       time = start + length;
-      if (!(slices.thread[at]! < packed.threads.length)) throw damaged('slices');
+      if (!(slices.thread[at]! < packed.threads.length))
+        throw damaged('slices');
     }
     if (!Number.isFinite(time) || !numbers.isDone) throw damaged('slices');
   }
@@ -139,20 +142,30 @@ function fromPacked(packed: NonNullable<Timeline['packed']>): Slices {
 }
 
 /** Waits: `who` is the thread's number. */
-export function waitsOf(waits: Maybe<NonNullable<Timeline['waits']>>): Spans | null {
+export function waitsOf(
+  waits: Maybe<NonNullable<Timeline['waits']>>,
+): Spans | null {
   if (!waits) return null;
   const spans = unpack(waits, 8, 'waits');
-  for (let at = 0; at < spans.count; at += 1) spans.who[at] = waits.threads[spans.who[at]!] ?? 0;
+  for (let at = 0; at < spans.count; at += 1)
+    spans.who[at] = waits.threads[spans.who[at]!] ?? 0;
   return spans;
 }
 
 /** Needless sharing: `who` is how many threads could have been alone. */
-export function sharingOf(sharing: Maybe<NonNullable<Timeline['sharing']>>): Spans | null {
+export function sharingOf(
+  sharing: Maybe<NonNullable<Timeline['sharing']>>,
+): Spans | null {
   return sharing ? unpack(sharing, 4, 'spans of sharing') : null;
 }
 
-function unpack(packed: { form: string; count: number; bytes: string; causes: string[] }, codes: number, what: string): Spans {
-  if (packed.form !== FORM || packed.count > packed.bytes.length) throw damaged(what);
+function unpack(
+  packed: { form: string; count: number; bytes: string; causes: string[] },
+  codes: number,
+  what: string,
+): Spans {
+  if (packed.form !== FORM || packed.count > packed.bytes.length)
+    throw damaged(what);
   const { count } = packed;
   const spans: Spans = {
     count,

@@ -29,9 +29,15 @@ export function byThread(slices: Slices, threads: readonly number[]): Lanes {
   return lanes(slices, threads, slices.thread, slices.cpu);
 }
 
-function lanes(slices: Slices, keys: readonly number[], key: Uint32Array, colour: Uint32Array): Lanes {
+function lanes(
+  slices: Slices,
+  keys: readonly number[],
+  key: Uint32Array,
+  colour: Uint32Array,
+): Lanes {
   let largest = 0;
-  for (let at = 0; at < slices.count; at += 1) largest = Math.max(largest, key[at]!);
+  for (let at = 0; at < slices.count; at += 1)
+    largest = Math.max(largest, key[at]!);
   const rows = new Int32Array(largest + 1).fill(-1);
   keys.forEach((value, row) => {
     if (value <= largest) rows[value] = row;
@@ -48,7 +54,8 @@ function lanes(slices: Slices, keys: readonly number[], key: Uint32Array, colour
     const row = rows[key[at]!]!;
     if (row >= 0) origin[next[row]!++] = at;
   }
-  for (let row = 0; row < keys.length; row += 1) sortByStart(origin, first[row]!, first[row + 1]!, slices.start);
+  for (let row = 0; row < keys.length; row += 1)
+    sortByStart(origin, first[row]!, first[row + 1]!, slices.start);
   let colours = 1;
   const told: Lanes = {
     keys: [...keys],
@@ -69,11 +76,19 @@ function lanes(slices: Slices, keys: readonly number[], key: Uint32Array, colour
 }
 
 /** A thread's slices come CPU by CPU: each part is sorted already, which the sort makes use of. */
-function sortByStart(origin: Uint32Array, from: number, to: number, start: Float64Array): void {
+function sortByStart(
+  origin: Uint32Array,
+  from: number,
+  to: number,
+  start: Float64Array,
+): void {
   let isSorted = true;
-  for (let at = from + 1; at < to && isSorted; at += 1) isSorted = start[origin[at - 1]!]! <= start[origin[at]!]!;
+  for (let at = from + 1; at < to && isSorted; at += 1)
+    isSorted = start[origin[at - 1]!]! <= start[origin[at]!]!;
   if (isSorted) return;
-  const part = Array.from(origin.subarray(from, to)).sort((a, b) => start[a]! - start[b]!);
+  const part = Array.from(origin.subarray(from, to)).sort(
+    (a, b) => start[a]! - start[b]!,
+  );
   origin.set(part, from);
 }
 
@@ -90,7 +105,11 @@ export function firstAfter(lanes: Lanes, row: number, time: number): number {
 }
 
 /** The slice of a row at a time; null where there is none. */
-export function sliceAt(lanes: Lanes, row: number, time: number): number | null {
+export function sliceAt(
+  lanes: Lanes,
+  row: number,
+  time: number,
+): number | null {
   const at = firstAfter(lanes, row, time);
   return at < lanes.first[row + 1]! && lanes.start[at]! <= time ? at : null;
 }
@@ -113,8 +132,15 @@ export class Summer {
   private many = 0;
   private column = -1;
 
-  constructor(readonly width: number, readonly colours: number) {
-    this.columns = { share: new Float64Array(width), colour: new Uint32Array(width), count: new Uint32Array(width) };
+  constructor(
+    readonly width: number,
+    readonly colours: number,
+  ) {
+    this.columns = {
+      share: new Float64Array(width),
+      colour: new Uint32Array(width),
+      count: new Uint32Array(width),
+    };
     this.sums = new Float64Array(colours);
     this.touched = new Uint32Array(colours);
   }
@@ -126,9 +152,16 @@ export class Summer {
     columns.count.fill(0);
     const scale = width / (to - from);
     const last = lanes.first[row + 1]!;
-    for (let at = firstAfter(lanes, row, from); at < last && lanes.start[at]! < to; at += 1) {
+    for (
+      let at = firstAfter(lanes, row, from);
+      at < last && lanes.start[at]! < to;
+      at += 1
+    ) {
       const begin = Math.max(0, (lanes.start[at]! - from) * scale);
-      const end = Math.min(width, (lanes.start[at]! + lanes.length[at]! - from) * scale);
+      const end = Math.min(
+        width,
+        (lanes.start[at]! + lanes.length[at]! - from) * scale,
+      );
       this.add(begin, end, lanes.colour[at]!);
     }
     this.settle();

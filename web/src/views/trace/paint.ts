@@ -35,19 +35,34 @@ export class Painter {
   paint(context: CanvasRenderingContext2D, frame: Frame, ratio: number): void {
     const width = Math.max(1, Math.round((frame.width - frame.gutter) * ratio));
     const height = Math.max(1, Math.round((frame.height - AXIS) * ratio));
-    if (this.raster?.width !== width || this.raster.height !== height) this.raster = new Raster(width, height);
+    if (this.raster?.width !== width || this.raster.height !== height)
+      this.raster = new Raster(width, height);
     const lanes = frame.scene.lanes(frame.rows);
     const colours = lanes?.colours ?? 1;
-    if (this.summer?.width !== width || this.summer.colours !== colours) this.summer = new Summer(width, colours);
+    if (this.summer?.width !== width || this.summer.colours !== colours)
+      this.summer = new Summer(width, colours);
     const palette = new Palette(frame);
     context.setTransform(1, 0, 0, 1, 0, 0);
     // A pointer that moves changes the cursor only: the rows stay as they are.
-    const rows = [frame.rows, frame.window.from, frame.window.to, frame.scrolled, frame.theme.isDark, width, height].join();
-    if (rows !== this.painted) this.paintRows(this.raster, this.summer, frame, palette, ratio);
+    const rows = [
+      frame.rows,
+      frame.window.from,
+      frame.window.to,
+      frame.scrolled,
+      frame.theme.isDark,
+      width,
+      height,
+    ].join();
+    if (rows !== this.painted)
+      this.paintRows(this.raster, this.summer, frame, palette, ratio);
     this.painted = rows;
     context.fillStyle = frame.theme.background;
     context.fillRect(0, 0, frame.width * ratio, frame.height * ratio);
-    this.raster.put(context, Math.round(frame.gutter * ratio), Math.round(AXIS * ratio));
+    this.raster.put(
+      context,
+      Math.round(frame.gutter * ratio),
+      Math.round(AXIS * ratio),
+    );
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     if (lanes) words(context, frame, lanes, palette);
     axis(context, frame);
@@ -55,13 +70,26 @@ export class Painter {
     marks(context, frame);
   }
 
-  private paintRows(raster: Raster, summer: Summer, frame: Frame, palette: Palette, ratio: number): void {
+  private paintRows(
+    raster: Raster,
+    summer: Summer,
+    frame: Frame,
+    palette: Palette,
+    ratio: number,
+  ): void {
     const lanes = frame.scene.lanes(frame.rows);
     raster.clear(pixel(frame.theme.background));
     for (const row of rowsSeen(frame)) {
       const y = (row * ROW - frame.scrolled) * ratio;
       separate(raster, frame, row, y, ratio);
-      if (lanes) slicesOf(raster, summer.sum(lanes, row, frame.window.from, frame.window.to), palette, y, ratio);
+      if (lanes)
+        slicesOf(
+          raster,
+          summer.sum(lanes, row, frame.window.from, frame.window.to),
+          palette,
+          y,
+          ratio,
+        );
       else spansOf(raster, frame, row, y, ratio);
     }
     if (frame.rows === 'cpus') sharingOf(raster, frame, ratio);
@@ -75,8 +103,11 @@ class Palette {
   private readonly pixels: number[];
 
   constructor(private readonly frame: Frame) {
-    const order = frame.rows === 'cpus' ? frame.scene.threads : frame.scene.cpus;
-    this.rank = new Map(order.map((key, at) => [key, at % frame.theme.series.length]));
+    const order =
+      frame.rows === 'cpus' ? frame.scene.threads : frame.scene.cpus;
+    this.rank = new Map(
+      order.map((key, at) => [key, at % frame.theme.series.length]),
+    );
     this.pixels = frame.theme.series.map(pixel);
   }
 
@@ -94,30 +125,68 @@ export function rowCount(scene: Scene, rows: Rows): number {
 }
 
 function* rowsSeen(frame: Frame): Iterable<number> {
-  const last = Math.min(rowCount(frame.scene, frame.rows), Math.ceil((frame.scrolled + frame.height - AXIS) / ROW));
-  for (let row = Math.max(0, Math.floor(frame.scrolled / ROW)); row < last; row += 1) yield row;
+  const last = Math.min(
+    rowCount(frame.scene, frame.rows),
+    Math.ceil((frame.scrolled + frame.height - AXIS) / ROW),
+  );
+  for (
+    let row = Math.max(0, Math.floor(frame.scrolled / ROW));
+    row < last;
+    row += 1
+  )
+    yield row;
 }
 
 /** A line where another core begins, or between rows. */
-function separate(raster: Raster, frame: Frame, row: number, y: number, ratio: number): void {
+function separate(
+  raster: Raster,
+  frame: Frame,
+  row: number,
+  y: number,
+  ratio: number,
+): void {
   const { scene } = frame;
-  const core = (at: number): number | undefined => scene.coreOf.get(scene.cpus[at]!);
-  const isBoundary = frame.rows === 'threads' || row === 0 || core(row) === undefined || core(row) !== core(row - 1);
-  if (isBoundary) raster.fill(0, raster.width, y, y + Math.max(1, ratio / 2), pixel(frame.theme.line));
+  const core = (at: number): number | undefined =>
+    scene.coreOf.get(scene.cpus[at]!);
+  const isBoundary =
+    frame.rows === 'threads' ||
+    row === 0 ||
+    core(row) === undefined ||
+    core(row) !== core(row - 1);
+  if (isBoundary)
+    raster.fill(
+      0,
+      raster.width,
+      y,
+      y + Math.max(1, ratio / 2),
+      pixel(frame.theme.line),
+    );
 }
 
 /** Bars as high as the share of time in their column. */
-function slicesOf(raster: Raster, columns: Summer['columns'], palette: Palette, y: number, ratio: number): void {
+function slicesOf(
+  raster: Raster,
+  columns: Summer['columns'],
+  palette: Palette,
+  y: number,
+  ratio: number,
+): void {
   const bottom = y + (ROW - 2) * ratio;
   const most = (ROW - 4) * ratio;
   const { share, colour, count } = columns;
-  for (let x = 0; x < share.length; ) {
+  for (let x = 0; x < share.length;) {
     if (count[x] === 0) {
       x += 1;
       continue;
     }
     let end = x + 1;
-    while (end < share.length && share[end] === share[x] && colour[end] === colour[x] && count[end]! > 0) end += 1;
+    while (
+      end < share.length &&
+      share[end] === share[x] &&
+      colour[end] === colour[x] &&
+      count[end]! > 0
+    )
+      end += 1;
     const high = Math.max(ratio, share[x]! * most);
     raster.fill(x, end, bottom - high, bottom, palette.pixel(colour[x]!));
     x = end;
@@ -125,7 +194,13 @@ function slicesOf(raster: Raster, columns: Summer['columns'], palette: Palette, 
 }
 
 /** Of a trace that has no slices: traced threads solid, others hatched above. */
-function spansOf(raster: Raster, frame: Frame, row: number, y: number, ratio: number): void {
+function spansOf(
+  raster: Raster,
+  frame: Frame,
+  row: number,
+  y: number,
+  ratio: number,
+): void {
   const { scene, window, theme } = frame;
   const told = scene.spans?.cpus.find((spans) => spans.cpu === scene.cpus[row]);
   if (!scene.spans || !told) return;
@@ -138,7 +213,13 @@ function spansOf(raster: Raster, frame: Frame, row: number, y: number, ratio: nu
     if (x1 <= 0 || x0 >= raster.width) return;
     const middle = bottom - own * most;
     raster.fill(x0, x1, middle, bottom, pixel(theme.series[0]!));
-    raster.hatch(x0, x1, middle - (told.foreign[at] ?? 0) * most, middle, pixel(theme.neutral));
+    raster.hatch(
+      x0,
+      x1,
+      middle - (told.foreign[at] ?? 0) * most,
+      middle,
+      pixel(theme.neutral),
+    );
   });
 }
 
@@ -151,7 +232,11 @@ function sharingOf(raster: Raster, frame: Frame, ratio: number): void {
   const scale = raster.width / (window.to - window.from);
   const colour = pixel(theme.text);
   const drawn = new Map<number, number>();
-  for (let at = 0; at < sharing.count && sharing.start[at]! < window.to; at += 1) {
+  for (
+    let at = 0;
+    at < sharing.count && sharing.start[at]! < window.to;
+    at += 1
+  ) {
     const end = sharing.start[at]! + sharing.length[at]!;
     if (end <= window.from) continue;
     const x0 = (sharing.start[at]! - window.from) * scale;
@@ -172,7 +257,9 @@ function waitsOf(raster: Raster, frame: Frame, ratio: number): void {
   const { scene, window, theme } = frame;
   const { waits } = scene;
   if (!waits) return;
-  const rowOf = new Map(scene.threads.map((place, row) => [scene.slices!.threads[place]!, row]));
+  const rowOf = new Map(
+    scene.threads.map((place, row) => [scene.slices!.threads[place]!, row]),
+  );
   const scale = raster.width / (window.to - window.from);
   const colour = pixel(theme.worse);
   for (let at = 0; at < waits.count && waits.start[at]! < window.to; at += 1) {
@@ -181,12 +268,24 @@ function waitsOf(raster: Raster, frame: Frame, ratio: number): void {
     if (end <= window.from || row === undefined) continue;
     const y = (row * ROW - frame.scrolled + 7) * ratio;
     if (y < -ROW * ratio || y > raster.height) continue;
-    raster.hatch((waits.start[at]! - window.from) * scale, (end - window.from) * scale, y, y + 5 * ratio, colour, 4);
+    raster.hatch(
+      (waits.start[at]! - window.from) * scale,
+      (end - window.from) * scale,
+      y,
+      y + 5 * ratio,
+      colour,
+      4,
+    );
   }
 }
 
 /** Names in slices that have room for them; ticks where a thread came from another CPU. */
-function words(context: CanvasRenderingContext2D, frame: Frame, lanes: Lanes, palette: Palette): void {
+function words(
+  context: CanvasRenderingContext2D,
+  frame: Frame,
+  lanes: Lanes,
+  palette: Palette,
+): void {
   const { scene, window, gutter } = frame;
   const scale = (frame.width - gutter) / (window.to - window.from);
   context.font = '11px system-ui, sans-serif';
@@ -199,13 +298,25 @@ function words(context: CanvasRenderingContext2D, frame: Frame, lanes: Lanes, pa
     const first = firstAfter(lanes, row, window.from);
     const y = AXIS + row * ROW - frame.scrolled;
     let budget = 400;
-    for (let at = first; at < lanes.first[row + 1]! && lanes.start[at]! < window.to && budget > 0; at += 1, budget -= 1) {
+    for (
+      let at = first;
+      at < lanes.first[row + 1]! && lanes.start[at]! < window.to && budget > 0;
+      at += 1, budget -= 1
+    ) {
       const x0 = gutter + Math.max(0, (lanes.start[at]! - window.from) * scale);
-      const x1 = Math.min(frame.width, gutter + (lanes.start[at]! + lanes.length[at]! - window.from) * scale);
-      if (frame.rows === 'threads') tick(context, frame, moveOf(scene, lanes, row, at), x0, y);
+      const x1 = Math.min(
+        frame.width,
+        gutter + (lanes.start[at]! + lanes.length[at]! - window.from) * scale,
+      );
+      if (frame.rows === 'threads')
+        tick(context, frame, moveOf(scene, lanes, row, at), x0, y);
       if (x1 - x0 < 22) continue;
       const key = lanes.colour[at]!;
-      const text = fitted(context, frame.rows === 'cpus' ? scene.threadName(key) : `CPU ${key}`, x1 - x0 - 8);
+      const text = fitted(
+        context,
+        frame.rows === 'cpus' ? scene.threadName(key) : `CPU ${key}`,
+        x1 - x0 - 8,
+      );
       context.fillStyle = inkOn(palette.css(key));
       context.fillText(text, x0 + 5, y + ROW / 2);
     }
@@ -214,7 +325,13 @@ function words(context: CanvasRenderingContext2D, frame: Frame, lanes: Lanes, pa
 }
 
 /** A thread came from another CPU: a short stroke within the core, a long one with a foot beyond it. */
-function tick(context: CanvasRenderingContext2D, frame: Frame, move: 'smt' | 'core' | null, x: number, y: number): void {
+function tick(
+  context: CanvasRenderingContext2D,
+  frame: Frame,
+  move: 'smt' | 'core' | null,
+  x: number,
+  y: number,
+): void {
   if (!move) return;
   context.fillStyle = frame.theme.text;
   if (move === 'smt') {
@@ -226,9 +343,16 @@ function tick(context: CanvasRenderingContext2D, frame: Frame, move: 'smt' | 'co
 }
 
 /** Text cut to a width; nothing where not even three letters fit. */
-function fitted(context: CanvasRenderingContext2D, text: string, width: number): string {
+function fitted(
+  context: CanvasRenderingContext2D,
+  text: string,
+  width: number,
+): string {
   if (context.measureText(text).width <= width) return text;
-  const letters = Math.floor((width / Math.max(1, context.measureText(text).width)) * text.length) - 1;
+  const letters =
+    Math.floor(
+      (width / Math.max(1, context.measureText(text).width)) * text.length,
+    ) - 1;
   return letters < 3 ? '' : `${text.slice(0, letters)}…`;
 }
 
@@ -237,15 +361,31 @@ function axis(context: CanvasRenderingContext2D, frame: Frame): void {
   context.font = '11px system-ui, sans-serif';
   context.textBaseline = 'middle';
   const scale = (width - gutter) / (window.to - window.from);
-  const steps = ticks(window.from, window.to, Math.max(2, (width - gutter) / 110));
+  const steps = ticks(
+    window.from,
+    window.to,
+    Math.max(2, (width - gutter) / 110),
+  );
   // The step decides the digits: two ticks never read the same.
-  const digits = Math.min(12, Math.max(3, 1 + Math.ceil(Math.log10(window.to / Math.max(1, (steps[1] ?? window.to) - (steps[0] ?? 0))))));
+  const digits = Math.min(
+    12,
+    Math.max(
+      3,
+      1 +
+        Math.ceil(
+          Math.log10(
+            window.to / Math.max(1, (steps[1] ?? window.to) - (steps[0] ?? 0)),
+          ),
+        ),
+    ),
+  );
   for (const time of steps) {
     const x = gutter + (time - window.from) * scale;
     context.fillStyle = theme.line;
     context.fillRect(x, AXIS - 5, 1, frame.height - AXIS + 5);
     context.fillStyle = theme.muted;
-    if (x + 60 < width) context.fillText(seconds(time * 1e-9, digits), x + 3, AXIS / 2);
+    if (x + 60 < width)
+      context.fillText(seconds(time * 1e-9, digits), x + 3, AXIS / 2);
   }
 }
 
@@ -258,7 +398,11 @@ function labels(context: CanvasRenderingContext2D, frame: Frame): void {
   for (const row of rowsSeen(frame)) {
     const y = AXIS + row * ROW - frame.scrolled + ROW / 2;
     context.fillStyle = frame.cursor?.row === row ? theme.text : theme.muted;
-    context.fillText(fitted(context, rowName(frame.scene, frame.rows, row), gutter - 8), 4, y);
+    context.fillText(
+      fitted(context, rowName(frame.scene, frame.rows, row), gutter - 8),
+      4,
+      y,
+    );
   }
   context.restore();
 }
@@ -271,7 +415,12 @@ function marks(context: CanvasRenderingContext2D, frame: Frame): void {
     const x0 = gutter + (selection.from - window.from) * scale;
     context.globalAlpha = 0.25;
     context.fillStyle = theme.text;
-    context.fillRect(x0, AXIS, (selection.to - selection.from) * scale, frame.height - AXIS);
+    context.fillRect(
+      x0,
+      AXIS,
+      (selection.to - selection.from) * scale,
+      frame.height - AXIS,
+    );
     context.globalAlpha = 1;
   }
   if (!cursor) return;

@@ -4,14 +4,23 @@
 /** "#rrggbb" as a pixel. */
 export function pixel(colour: string): number {
   const value = Number.parseInt(colour.slice(1), 16);
-  return (0xff000000 | ((value & 0xff) << 16) | (value & 0xff00) | ((value >> 16) & 0xff)) >>> 0;
+  return (
+    (0xff000000 |
+      ((value & 0xff) << 16) |
+      (value & 0xff00) |
+      ((value >> 16) & 0xff)) >>>
+    0
+  );
 }
 
 /** Text colour that can be read on a colour. */
 export function inkOn(colour: string): string {
   const value = Number.parseInt(colour.slice(1), 16);
   const linear = (byte: number): number => ((byte & 255) / 255) ** 2.2;
-  const light = 0.2126 * linear(value >> 16) + 0.7152 * linear(value >> 8) + 0.0722 * linear(value);
+  const light =
+    0.2126 * linear(value >> 16) +
+    0.7152 * linear(value >> 8) +
+    0.0722 * linear(value);
   return light > 0.18 ? '#000000' : '#ffffff';
 }
 
@@ -44,7 +53,14 @@ export class Raster {
   }
 
   /** The same with slanted stripes. */
-  hatch(x0: number, x1: number, y0: number, y1: number, colour: number, period = 5): void {
+  hatch(
+    x0: number,
+    x1: number,
+    y0: number,
+    y1: number,
+    colour: number,
+    period = 5,
+  ): void {
     const left = Math.max(0, Math.floor(x0));
     const right = Math.min(this.width, Math.max(Math.ceil(x1), left + 1));
     const bottom = Math.min(this.height, Math.round(y1));

@@ -9,25 +9,63 @@ export interface TraceRecord {
   tier?: Maybe<string>;
   elapsed_s?: Maybe<number>;
   host?: Maybe<Record<string, unknown>>;
-  source?: Maybe<{ kind?: string; placement?: string; cpus?: string; path?: string }>;
-  cost?: Maybe<{ ns_per_switch?: Maybe<number>; percent_of_cpu?: Maybe<number>; own_cpu_s?: Maybe<number> }>;
+  source?: Maybe<{
+    kind?: string;
+    placement?: string;
+    cpus?: string;
+    path?: string;
+  }>;
+  cost?: Maybe<{
+    ns_per_switch?: Maybe<number>;
+    percent_of_cpu?: Maybe<number>;
+    own_cpu_s?: Maybe<number>;
+  }>;
   totals?: Maybe<Totals>;
   waits?: Maybe<Waits>;
   avoidable_smt_sharing?: Maybe<Sharing>;
   lower_bounds?: Maybe<string[]>;
-  idle_while_waiting?: Maybe<{ seconds?: Maybe<number>; percent?: Maybe<number>; episodes?: Maybe<number>; longest_s?: Maybe<number>; note?: Maybe<string> }>;
-  lost?: Maybe<{ records?: number; windows?: number; seconds?: number; contradictions?: number }>;
+  idle_while_waiting?: Maybe<{
+    seconds?: Maybe<number>;
+    percent?: Maybe<number>;
+    episodes?: Maybe<number>;
+    longest_s?: Maybe<number>;
+    note?: Maybe<string>;
+  }>;
+  lost?: Maybe<{
+    records?: number;
+    windows?: number;
+    seconds?: number;
+    contradictions?: number;
+  }>;
   threads?: Maybe<ThreadRow[]>;
   threads_left_out?: Maybe<number>;
-  cpus?: Maybe<{ cpu: number; own_s: number; foreign_s?: Maybe<number>; idle_s?: Maybe<number>; switches?: Maybe<number> }[]>;
-  cores?: Maybe<{ core: number; cpus: string; own_s: number; busy_s?: Maybe<number>; shared_s?: Maybe<number> }[]>;
+  cpus?: Maybe<
+    {
+      cpu: number;
+      own_s: number;
+      foreign_s?: Maybe<number>;
+      idle_s?: Maybe<number>;
+      switches?: Maybe<number>;
+    }[]
+  >;
+  cores?: Maybe<
+    {
+      core: number;
+      cpus: string;
+      own_s: number;
+      busy_s?: Maybe<number>;
+      shared_s?: Maybe<number>;
+    }[]
+  >;
   timeline?: Maybe<Timeline>;
   findings?: Maybe<Finding[]>;
   notes?: Maybe<string[]>;
   exit?: Maybe<number>;
 }
 
-export type Migrations = Partial<Record<'smt' | 'core' | 'llc' | 'numa' | 'package' | 'unknown', number>>;
+export type Migrations = Partial<
+  Record<'smt' | 'core' | 'llc' | 'numa' | 'package' | 'unknown', number>
+>;
 
 export interface Totals {
   threads?: number;
@@ -75,11 +113,39 @@ export interface ThreadRow {
 }
 
 export interface Timeline {
-  slices?: Maybe<{ thread: number; cpu: number; start_s: number; length_s: number; end: string }[]>;
-  packed?: Maybe<{ form: string; count: number; threads: number[]; ends: string[]; cpus: { cpu: number; count: number; bytes: string }[] }>;
+  slices?: Maybe<
+    {
+      thread: number;
+      cpu: number;
+      start_s: number;
+      length_s: number;
+      end: string;
+    }[]
+  >;
+  packed?: Maybe<{
+    form: string;
+    count: number;
+    threads: number[];
+    ends: string[];
+    cpus: { cpu: number; count: number; bytes: string }[];
+  }>;
   most_packed?: number;
-  waits?: Maybe<{ form: string; count: number; shortest_ns: number; left_out: LeftOut; threads: number[]; causes: string[]; bytes: string }>;
-  sharing?: Maybe<{ form: string; count: number; left_out: LeftOut; causes: string[]; bytes: string }>;
+  waits?: Maybe<{
+    form: string;
+    count: number;
+    shortest_ns: number;
+    left_out: LeftOut;
+    threads: number[];
+    causes: string[];
+    bytes: string;
+  }>;
+  sharing?: Maybe<{
+    form: string;
+    count: number;
+    left_out: LeftOut;
+    causes: string[];
+    bytes: string;
+  }>;
   span_s?: number;
   spans?: Maybe<{ cpu: number; own: number[]; foreign: number[] }[]>;
 }

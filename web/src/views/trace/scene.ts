@@ -18,7 +18,10 @@ export interface Scene {
   slices: Slices | null;
   waits: Spans | null;
   sharing: Spans | null;
-  spans: { lengthNs: number; cpus: { cpu: number; own: number[]; foreign: number[] }[] } | null;
+  spans: {
+    lengthNs: number;
+    cpus: { cpu: number; own: number[]; foreign: number[] }[];
+  } | null;
   /** CPUs in the order of their cores. */
   cpus: number[];
   coreOf: Map<number, number>;
@@ -38,7 +41,9 @@ function part<T>(damage: string[], read: () => T | null): T | null {
   try {
     return read();
   } catch (error) {
-    damage.push(`The timeline is drawn without a part: ${error instanceof Error ? error.message : 'it cannot be read'}.`);
+    damage.push(
+      `The timeline is drawn without a part: ${error instanceof Error ? error.message : 'it cannot be read'}.`,
+    );
     return null;
   }
 }
@@ -54,7 +59,8 @@ export function sceneOf(record: TraceRecord): Scene {
     for (const cpu of parseCpus(core.cpus)) coreOf.set(cpu, core.core);
   }
   const names = new Map<number, string>();
-  for (const thread of [...(record.threads ?? [])].reverse()) names.set(thread.thread, thread.name);
+  for (const thread of [...(record.threads ?? [])].reverse())
+    names.set(thread.thread, thread.name);
   const placeOf = new Map<number, number>();
   slices?.threads.forEach((thread, place) => {
     if (!placeOf.has(thread)) placeOf.set(thread, place);
@@ -66,21 +72,28 @@ export function sceneOf(record: TraceRecord): Scene {
     slices,
     waits: part(damage, () => waitsOf(timeline.waits)),
     sharing: part(damage, () => sharingOf(timeline.sharing)),
-    spans: timeline.spans?.length ? { lengthNs: (timeline.span_s ?? 0) * 1e9, cpus: timeline.spans } : null,
+    spans: timeline.spans?.length
+      ? { lengthNs: (timeline.span_s ?? 0) * 1e9, cpus: timeline.spans }
+      : null,
     cpus: cpusInOrder(record, slices, coreOf),
     coreOf,
     cpusOf,
     threads: threadsInOrder(record, slices, placeOf),
     threadName: (place) => {
       const thread = slices?.threads[place];
-      return thread === undefined ? '' : `${visible(names.get(thread) ?? '')} ${thread}`.trim();
+      return thread === undefined
+        ? ''
+        : `${visible(names.get(thread) ?? '')} ${thread}`.trim();
     },
     placeOf,
     lanes: (rows) => {
       if (!slices) return null;
       let lanes = cache.get(rows);
       if (!lanes) {
-        lanes = rows === 'cpus' ? byCpu(slices, scene.cpus) : byThread(slices, scene.threads);
+        lanes =
+          rows === 'cpus'
+            ? byCpu(slices, scene.cpus)
+            : byThread(slices, scene.threads);
         cache.set(rows, lanes);
       }
       return lanes;
@@ -89,15 +102,24 @@ export function sceneOf(record: TraceRecord): Scene {
   return scene;
 }
 
-function cpusInOrder(record: TraceRecord, slices: Slices | null, coreOf: Map<number, number>): number[] {
+function cpusInOrder(
+  record: TraceRecord,
+  slices: Slices | null,
+  coreOf: Map<number, number>,
+): number[] {
   const cpus = new Set<number>((record.cpus ?? []).map((cpu) => cpu.cpu));
   for (const spans of record.timeline?.spans ?? []) cpus.add(spans.cpu);
   slices?.cpu.forEach((cpu) => cpus.add(cpu));
-  const core = (cpu: number): number => coreOf.get(cpu) ?? Number.MAX_SAFE_INTEGER;
+  const core = (cpu: number): number =>
+    coreOf.get(cpu) ?? Number.MAX_SAFE_INTEGER;
   return [...cpus].sort((a, b) => core(a) - core(b) || a - b);
 }
 
-function threadsInOrder(record: TraceRecord, slices: Slices | null, placeOf: Map<number, number>): number[] {
+function threadsInOrder(
+  record: TraceRecord,
+  slices: Slices | null,
+  placeOf: Map<number, number>,
+): number[] {
   const places = new Set<number>();
   for (const thread of record.threads ?? []) {
     const place = placeOf.get(thread.thread);
@@ -116,16 +138,25 @@ export function rowName(scene: Scene, rows: Rows, row: number): string {
 }
 
 /** What a place of the timeline shows, as one sentence. */
-export function describe(scene: Scene, rows: Rows, row: number, time: number): string {
+export function describe(
+  scene: Scene,
+  rows: Rows,
+  row: number,
+  time: number,
+): string {
   const where = `${rowName(scene, rows, row)} at ${moment(time)}`;
   const lanes = scene.lanes(rows);
   if (!lanes) return `${where}: ${spanWords(scene, row, time)}.`;
   const at = sliceAt(lanes, row, time);
-  if (at === null) return `${where}: ${emptyWords(scene, rows, lanes, row, time)}.`;
+  if (at === null)
+    return `${where}: ${emptyWords(scene, rows, lanes, row, time)}.`;
   const slices = scene.slices!;
   const from = lanes.origin[at]!;
   const end = slices.ends[slices.end[from]!] ?? 'untold';
-  const who = rows === 'cpus' ? scene.threadName(slices.thread[from]!) : `on CPU ${slices.cpu[from]}`;
+  const who =
+    rows === 'cpus'
+      ? scene.threadName(slices.thread[from]!)
+      : `on CPU ${slices.cpu[from]}`;
   return `${where}: ${who} from ${moment(lanes.start[at]!)} for ${seconds(lanes.length[at]! * 1e-9)}, then ${END_WORDS[end] ?? end}${movedWords(scene, rows, lanes, row, at)}.`;
 }
 
@@ -152,21 +183,40 @@ export function moment(time: number): string {
 }
 
 /** How a thread came to the CPU of a slice in its row: "moved", or nothing. */
-export function moveOf(scene: Scene, lanes: Lanes, row: number, at: number): 'smt' | 'core' | null {
+export function moveOf(
+  scene: Scene,
+  lanes: Lanes,
+  row: number,
+  at: number,
+): 'smt' | 'core' | null {
   if (at <= lanes.first[row]!) return null;
   const [before, now] = [lanes.colour[at - 1]!, lanes.colour[at]!];
   if (before === now) return null;
   const core = scene.coreOf.get(now);
-  return core !== undefined && core === scene.coreOf.get(before) ? 'smt' : 'core';
+  return core !== undefined && core === scene.coreOf.get(before)
+    ? 'smt'
+    : 'core';
 }
 
-function movedWords(scene: Scene, rows: Rows, lanes: Lanes, row: number, at: number): string {
+function movedWords(
+  scene: Scene,
+  rows: Rows,
+  lanes: Lanes,
+  row: number,
+  at: number,
+): string {
   const move = rows === 'threads' ? moveOf(scene, lanes, row, at) : null;
   if (!move) return '';
   return `; it came from CPU ${lanes.colour[at - 1]}, ${move === 'smt' ? 'the same core' : 'another core'}`;
 }
 
-function emptyWords(scene: Scene, rows: Rows, lanes: Lanes, row: number, time: number): string {
+function emptyWords(
+  scene: Scene,
+  rows: Rows,
+  lanes: Lanes,
+  row: number,
+  time: number,
+): string {
   if (rows === 'cpus') return 'no traced thread';
   const wait = waitAt(scene, scene.slices!.threads[scene.threads[row]!]!, time);
   if (wait !== null) {
@@ -183,7 +233,8 @@ function waitAt(scene: Scene, thread: number, time: number): number | null {
   const waits = scene.waits;
   if (!waits) return null;
   for (let at = 0; at < waits.count && waits.start[at]! <= time; at += 1) {
-    if (waits.who[at] === thread && time < waits.start[at]! + waits.length[at]!) return at;
+    if (waits.who[at] === thread && time < waits.start[at]! + waits.length[at]!)
+      return at;
   }
   return null;
 }
@@ -194,7 +245,8 @@ function spanWords(scene: Scene, row: number, time: number): string {
   if (!spans || !cpu) return 'nothing is told';
   const at = Math.floor(time / spans.lengthNs);
   const foreign = cpu.foreign[at];
-  const others = foreign === undefined ? '' : `, with others ${percent(foreign)}`;
+  const others =
+    foreign === undefined ? '' : `, with others ${percent(foreign)}`;
   return `busy with traced threads for ${percent(cpu.own[at] ?? 0)} of ${seconds(spans.lengthNs * 1e-9)}${others}`;
 }
 
@@ -202,9 +254,17 @@ function spanWords(scene: Scene, row: number, time: number): string {
 export function ticks(from: number, to: number, many: number): number[] {
   const rough = (to - from) / Math.max(1, many);
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough) ?? rough;
+  const step =
+    [1, 2, 5, 10]
+      .map((factor) => factor * power)
+      .find((size) => size >= rough) ?? rough;
   const all: number[] = [];
-  for (let at = Math.ceil(from / step); at * step <= to && all.length < 100; at += 1) all.push(at * step);
+  for (
+    let at = Math.ceil(from / step);
+    at * step <= to && all.length < 100;
+    at += 1
+  )
+    all.push(at * step);
   return all;
 }
 
@@ -215,10 +275,21 @@ export interface Window {
 }
 
 /** Zooms about a time; never beyond the trace, nor below 1 µs. */
-export function zoomed(window: Window, factor: number, about: number, span: number): Window {
-  const length = Math.min(span, Math.max(Math.min(1_000, span), (window.to - window.from) * factor));
+export function zoomed(
+  window: Window,
+  factor: number,
+  about: number,
+  span: number,
+): Window {
+  const length = Math.min(
+    span,
+    Math.max(Math.min(1_000, span), (window.to - window.from) * factor),
+  );
   const share = (about - window.from) / (window.to - window.from);
-  return within({ from: about - share * length, to: about - share * length + length }, span);
+  return within(
+    { from: about - share * length, to: about - share * length + length },
+    span,
+  );
 }
 
 /** Moves by a share of what is seen. */

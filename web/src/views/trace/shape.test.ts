@@ -6,27 +6,65 @@ import { Bytes, madeTrace } from '../../../e2e/made-trace';
 import { slicesOf, waitsOf } from './decode';
 import { byCpu, byThread, sliceAt, Summer } from './lanes';
 import type { TraceRecord } from './record';
-import { describe, panned, rowName, sceneOf, ticks, within, zoomed } from './scene';
+import {
+  describe,
+  panned,
+  rowName,
+  sceneOf,
+  ticks,
+  within,
+  zoomed,
+} from './scene';
 import * as shape from './shape';
 
-const slice = (thread: number, cpu: number, start: number, length: number, end = 'blocked'): Record<string, unknown> => ({
-  thread, cpu, start_s: start * 1e-9, length_s: length * 1e-9, end,
+const slice = (
+  thread: number,
+  cpu: number,
+  start: number,
+  length: number,
+  end = 'blocked',
+): Record<string, unknown> => ({
+  thread,
+  cpu,
+  start_s: start * 1e-9,
+  length_s: length * 1e-9,
+  end,
 });
 
 /** Thread 7 runs on CPU 0, then 1, then 2; thread 9 on CPU 1 between. CPUs 0 and 1 are a core. */
 const SMALL = {
   elapsed_s: 100e-6,
-  cores: [{ core: 0, cpus: '0-1', own_s: 1 }, { core: 1, cpus: '2-3', own_s: 1 }],
+  cores: [
+    { core: 0, cpus: '0-1', own_s: 1 },
+    { core: 1, cpus: '2-3', own_s: 1 },
+  ],
   cpus: [0, 1, 2].map((cpu) => ({ cpu, own_s: 0 })),
-  threads: [{ thread: 9, name: 'nine', cpu_s: 2 }, { thread: 7, name: 'sev\u0007en', cpu_s: 1 }],
-  timeline: { slices: [slice(7, 2, 60_000, 10_000, 'ended'), slice(7, 0, 0, 20_000), slice(9, 1, 5_000, 30_000), slice(7, 1, 40_000, 10_000, 'preempted')] },
+  threads: [
+    { thread: 9, name: 'nine', cpu_s: 2 },
+    { thread: 7, name: 'sev\u0007en', cpu_s: 1 },
+  ],
+  timeline: {
+    slices: [
+      slice(7, 2, 60_000, 10_000, 'ended'),
+      slice(7, 0, 0, 20_000),
+      slice(9, 1, 5_000, 30_000),
+      slice(7, 1, 40_000, 10_000, 'preempted'),
+    ],
+  },
 } as unknown as TraceRecord;
 
 group('packed slices', () => {
   test('come back as they were', () => {
     const bytes = new Bytes();
-    for (const value of [5, 10, 4, 0, 300, 1, 1_000_000_000_000, 2, 6]) bytes.varint(value);
-    const packed = { form: 'varint/1', count: 3, threads: [70, 90], ends: ['blocked', 'preempted', 'ended', 'untold'], cpus: [{ cpu: 3, count: 3, bytes: bytes.base64() }] };
+    for (const value of [5, 10, 4, 0, 300, 1, 1_000_000_000_000, 2, 6])
+      bytes.varint(value);
+    const packed = {
+      form: 'varint/1',
+      count: 3,
+      threads: [70, 90],
+      ends: ['blocked', 'preempted', 'ended', 'untold'],
+      cpus: [{ cpu: 3, count: 3, bytes: bytes.base64() }],
+    };
     const slices = slicesOf({ packed })!;
     expect([...slices.start]).toEqual([5, 15, 1_000_000_000_315]);
     expect([...slices.length]).toEqual([10, 300, 2]);
@@ -37,35 +75,67 @@ group('packed slices', () => {
 
   test('are read as the program writes them', () => {
     // The bytes stand in the tests of src/record/timeline.rs, too.
-    const packed = { form: 'varint/1', count: 3, threads: [7, 9], ends: ['blocked', 'preempted', 'ended', 'untold'], cpus: [{ cpu: 2, count: 3, bytes: 'BQoAAAMFZAEC' }] };
+    const packed = {
+      form: 'varint/1',
+      count: 3,
+      threads: [7, 9],
+      ends: ['blocked', 'preempted', 'ended', 'untold'],
+      cpus: [{ cpu: 2, count: 3, bytes: 'BQoAAAMFZAEC' }],
+    };
     const slices = slicesOf({ packed })!;
     expect([...slices.start]).toEqual([5, 15, 118]);
     expect([...slices.length]).toEqual([10, 3, 1]);
-    expect([...slices.thread].map((place) => slices.threads[place])).toEqual([7, 9, 7]);
-    expect([...slices.end].map((place) => slices.ends[place])).toEqual(['blocked', 'preempted', 'ended']);
+    expect([...slices.thread].map((place) => slices.threads[place])).toEqual([
+      7, 9, 7,
+    ]);
+    expect([...slices.end].map((place) => slices.ends[place])).toEqual([
+      'blocked',
+      'preempted',
+      'ended',
+    ]);
   });
 
   test.each([
     ['a newer form', { form: 'varint/2' }],
     ['a count that lies', { count: 4 }],
     ['a thread that is not there', { threads: [70] }],
-    ['bytes cut off', { cpus: [{ cpu: 0, count: 1, bytes: 'gIA=' }], count: 1 }],
+    [
+      'bytes cut off',
+      { cpus: [{ cpu: 0, count: 1, bytes: 'gIA=' }], count: 1 },
+    ],
   ])('are refused: %s', (_, change) => {
     const bytes = new Bytes();
     for (const value of [5, 10, 4]) bytes.varint(value);
-    const packed = { form: 'varint/1', count: 1, threads: [70, 90], ends: ['blocked'], cpus: [{ cpu: 3, count: 1, bytes: bytes.base64() }], ...change };
+    const packed = {
+      form: 'varint/1',
+      count: 1,
+      threads: [70, 90],
+      ends: ['blocked'],
+      cpus: [{ cpu: 3, count: 1, bytes: bytes.base64() }],
+      ...change,
+    };
     expect(() => slicesOf({ packed })).toThrow(/damaged or of a newer layout/);
   });
 
   test('of a made record never overlap, on a CPU or of a thread', () => {
-    const record = madeTrace({ slices: 5_000, cpus: 8, threads: 20 }) as unknown as TraceRecord;
+    const record = madeTrace({
+      slices: 5_000,
+      cpus: 8,
+      threads: 20,
+    }) as unknown as TraceRecord;
     const scene = sceneOf(record);
     for (const rows of ['cpus', 'threads'] as const) {
       const lanes = scene.lanes(rows)!;
       expect(lanes.origin.length).toBe(5_000);
       lanes.keys.forEach((_, row) => {
-        for (let at = lanes.first[row]! + 1; at < lanes.first[row + 1]!; at += 1) {
-          expect(lanes.start[at]!).toBeGreaterThanOrEqual(lanes.start[at - 1]! + lanes.length[at - 1]!);
+        for (
+          let at = lanes.first[row]! + 1;
+          at < lanes.first[row + 1]!;
+          at += 1
+        ) {
+          expect(lanes.start[at]!).toBeGreaterThanOrEqual(
+            lanes.start[at - 1]! + lanes.length[at - 1]!,
+          );
         }
       });
     }
@@ -91,29 +161,54 @@ group('rows', () => {
     const lanes = byCpu(slices, [1]);
     const columns = new Summer(10, lanes.colours).sum(lanes, 0, 0, 100_000);
     const expected = [0.5, 1, 1, 0.5, 1, 0, 0, 0, 0, 0];
-    columns.share.forEach((share, at) => expect(share).toBeCloseTo(expected[at]!, 6));
+    columns.share.forEach((share, at) =>
+      expect(share).toBeCloseTo(expected[at]!, 6),
+    );
     expect(slices.threads[columns.colour[1]!]).toBe(9);
     expect(slices.threads[columns.colour[4]!]).toBe(7);
   });
 
   test('give a column to whom had most of it', () => {
-    const list = [slice(1, 0, 0, 30), slice(2, 0, 30, 25), slice(1, 0, 60, 10), slice(2, 0, 70, 20)];
+    const list = [
+      slice(1, 0, 0, 30),
+      slice(2, 0, 30, 25),
+      slice(1, 0, 60, 10),
+      slice(2, 0, 70, 20),
+    ];
     const many = slicesOf({ slices: list } as never)!;
     const lanes = byCpu(many, [0]);
-    const { share, colour, count } = new Summer(1, lanes.colours).sum(lanes, 0, 0, 100);
+    const { share, colour, count } = new Summer(1, lanes.colours).sum(
+      lanes,
+      0,
+      0,
+      100,
+    );
     expect(share[0]).toBeCloseTo(0.85, 9);
     expect(many.threads[colour[0]!]).toBe(2);
     expect(count[0]).toBe(4);
   });
 
   test('sum the same whether seen whole or in parts', () => {
-    const scene = sceneOf(madeTrace({ slices: 3_000, cpus: 2, threads: 5 }) as unknown as TraceRecord);
+    const scene = sceneOf(
+      madeTrace({
+        slices: 3_000,
+        cpus: 2,
+        threads: 5,
+      }) as unknown as TraceRecord,
+    );
     const lanes = scene.lanes('cpus')!;
     const busy = (width: number, from: number, to: number): number =>
-      new Summer(width, lanes.colours).sum(lanes, 0, from, to).share.reduce((sum, share) => sum + share * ((to - from) / width), 0);
+      new Summer(width, lanes.colours)
+        .sum(lanes, 0, from, to)
+        .share.reduce((sum, share) => sum + share * ((to - from) / width), 0);
     const whole = busy(700, 0, scene.span);
-    expect(busy(13, 0, scene.span / 3) + busy(900, scene.span / 3, scene.span)).toBeCloseTo(whole, 0);
-    const length = [...lanes.length.subarray(0, lanes.first[1]!)].reduce((sum, ns) => sum + ns, 0);
+    expect(
+      busy(13, 0, scene.span / 3) + busy(900, scene.span / 3, scene.span),
+    ).toBeCloseTo(whole, 0);
+    const length = [...lanes.length.subarray(0, lanes.first[1]!)].reduce(
+      (sum, ns) => sum + ns,
+      0,
+    );
     expect(whole).toBeCloseTo(length, 0);
   });
 });
@@ -124,19 +219,33 @@ group('places in words', () => {
   test('name threads, moves and what cannot be seen', () => {
     expect(rowName(scene, 'cpus', 2)).toBe('CPU 2 · core 1');
     expect(rowName(scene, 'threads', 0)).toBe('nine 9');
-    expect(describe(scene, 'cpus', 0, 1_000)).toContain('sev\\u{7}en 7 from 0 s for 20.0 µs, then waiting');
-    expect(describe(scene, 'threads', 1, 45_000)).toMatch(/then pushed aside; it came from CPU 0, the same core/);
-    expect(describe(scene, 'threads', 1, 65_000)).toMatch(/it came from CPU 1, another core/);
+    expect(describe(scene, 'cpus', 0, 1_000)).toContain(
+      'sev\\u{7}en 7 from 0 s for 20.0 µs, then waiting',
+    );
+    expect(describe(scene, 'threads', 1, 45_000)).toMatch(
+      /then pushed aside; it came from CPU 0, the same core/,
+    );
+    expect(describe(scene, 'threads', 1, 65_000)).toMatch(
+      /it came from CPU 1, another core/,
+    );
     expect(describe(scene, 'cpus', 2, 1_000)).toContain('no traced thread');
-    expect(describe(scene, 'threads', 1, 99_000)).toContain('not on a CPU any more');
+    expect(describe(scene, 'threads', 1, 99_000)).toContain(
+      'not on a CPU any more',
+    );
   });
 
   test('zoom about a time and stay within the trace', () => {
     const half = zoomed({ from: 0, to: 1e6 }, 0.5, 250_000, 1e6);
     expect(half).toEqual({ from: 125_000, to: 625_000 });
     expect(zoomed(half, 100, 250_000, 1e6)).toEqual({ from: 0, to: 1e6 });
-    expect(zoomed({ from: 0, to: 2_000 }, 0.01, 0, 1e6)).toEqual({ from: 0, to: 1_000 });
-    expect(panned({ from: 900, to: 1_000 }, 5, 1_000)).toEqual({ from: 900, to: 1_000 });
+    expect(zoomed({ from: 0, to: 2_000 }, 0.01, 0, 1e6)).toEqual({
+      from: 0,
+      to: 1_000,
+    });
+    expect(panned({ from: 900, to: 1_000 }, 5, 1_000)).toEqual({
+      from: 900,
+      to: 1_000,
+    });
     expect(within({ from: -5, to: 20 }, 10)).toEqual({ from: 0, to: 10 });
     expect(ticks(0, 1_000, 5)).toEqual([0, 200, 400, 600, 800, 1_000]);
   });
@@ -144,23 +253,43 @@ group('places in words', () => {
 
 group('figures', () => {
   test('leave out what is not known', () => {
-    const told = Object.fromEntries(shape.headline({ elapsed_s: 2, totals: { cpu_s: 1, switches: null } }));
+    const told = Object.fromEntries(
+      shape.headline({ elapsed_s: 2, totals: { cpu_s: 1, switches: null } }),
+    );
     expect(told['Elapsed']).toBe('2.00 s');
     expect(told['Switches']).toBeNull();
-    const bounded = Object.fromEntries(shape.headline({ totals: { cpu_s: 1 }, waits: { total_s: 3 }, lower_bounds: ['queued'] }));
+    const bounded = Object.fromEntries(
+      shape.headline({
+        totals: { cpu_s: 1 },
+        waits: { total_s: 3 },
+        lower_bounds: ['queued'],
+      }),
+    );
     expect(bounded['Waited in run queues']).toBe('at least 3.00 s');
     expect(bounded['CPU time']).toBe('1.00 s');
     expect(shape.migrationTable({})).toBeNull();
-    expect(shape.waitTable({ waits: { because: { scheduler_s: 3, mask_s: 1, starting_s: 0 } } })!.rows).toEqual([
+    expect(
+      shape.waitTable({
+        waits: { because: { scheduler_s: 3, mask_s: 1, starting_s: 0 } },
+      })!.rows,
+    ).toEqual([
       ['another allowed CPU idled', '3.00 s', '75.0 %'],
       ['only CPUs idled that its mask forbids', '1.00 s', '25.0 %'],
     ]);
   });
 
   test('sort with the unknown last, either way', () => {
-    const rows = [{ thread: 1, name: 'b', cpu_s: 1, wait_s: null }, { thread: 2, name: 'a', cpu_s: 2, wait_s: 1 }, { thread: 3, name: 'c', cpu_s: 3, wait_s: 2 }];
+    const rows = [
+      { thread: 1, name: 'b', cpu_s: 1, wait_s: null },
+      { thread: 2, name: 'a', cpu_s: 2, wait_s: 1 },
+      { thread: 3, name: 'c', cpu_s: 3, wait_s: 2 },
+    ];
     const [name, , wait] = shape.THREAD_COLUMNS;
-    const order = (column: shape.SortableColumn, isReversed: boolean): number[] => shape.sortRows(rows, column, isReversed).map((row) => row.thread);
+    const order = (
+      column: shape.SortableColumn,
+      isReversed: boolean,
+    ): number[] =>
+      shape.sortRows(rows, column, isReversed).map((row) => row.thread);
     expect(order(name!, false)).toEqual([2, 1, 3]);
     expect(order(wait!, false)).toEqual([3, 2, 1]);
     expect(order(wait!, true)).toEqual([2, 3, 1]);

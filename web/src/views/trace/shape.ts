@@ -22,7 +22,9 @@ const BLAME_WORDS: Readonly<Record<string, string>> = {
 };
 
 export function allMigrations(moves: Maybe<Migrations>): number | null {
-  return moves ? CROSSINGS.reduce((sum, [name]) => sum + (moves[name] ?? 0), 0) : null;
+  return moves
+    ? CROSSINGS.reduce((sum, [name]) => sum + (moves[name] ?? 0), 0)
+    : null;
 }
 
 /** What the trace came to, as one sentence. */
@@ -36,22 +38,78 @@ export function verdict(record: TraceRecord): string {
 /** Figures at a glance; those that the source could not tell are left out. */
 export function headline(record: TraceRecord): [string, string | null][] {
   const totals = record.totals ?? {};
-  const known = (value: Maybe<number>, words: (value: number) => string): string | null =>
+  const known = (
+    value: Maybe<number>,
+    words: (value: number) => string,
+  ): string | null =>
     value === null || value === undefined ? null : words(value);
-  const atLeast = (figure: string, text: string): string => (record.lower_bounds?.includes(figure) ? `at least ${text}` : text);
+  const atLeast = (figure: string, text: string): string =>
+    record.lower_bounds?.includes(figure) ? `at least ${text}` : text;
   const sharing = record.avoidable_smt_sharing;
   const idle = record.idle_while_waiting;
   return [
     ['Elapsed', known(record.elapsed_s, seconds)],
-    ['CPU time', known(totals.cpu_s, (value) => atLeast('cpu_time', seconds(value)))],
-    ['Threads', known(totals.threads, (value) => atLeast('threads', `${value} in ${count(totals.processes ?? 0, 'process', 'processes')}`))],
-    ['Switches', known(totals.switches, (value) => atLeast('switches', `${value.toLocaleString('en-US')}${known(totals.preemptions, (p) => `, ${p.toLocaleString('en-US')} pushed aside`) ?? ''}`))],
-    ['Moves between CPUs', known(allMigrations(totals.migrations), (value) => atLeast('migrations', value.toLocaleString('en-US')))],
-    ['Waited in run queues', known(record.waits?.total_s, (value) => atLeast('queued', `${seconds(value)}${known(record.waits?.longest_s, (longest) => `, longest ${seconds(longest)}`) ?? ''}`))],
-    ['Avoidable SMT sharing', known(sharing?.seconds, (value) => `${seconds(value)} (${percent((sharing?.percent ?? 0) / 100)} of CPU time)`)],
-    ['Queued while a CPU idled', known(idle?.seconds, (value) => `${seconds(value)} in ${count(idle?.episodes ?? 0, 'episode')}`)],
+    [
+      'CPU time',
+      known(totals.cpu_s, (value) => atLeast('cpu_time', seconds(value))),
+    ],
+    [
+      'Threads',
+      known(totals.threads, (value) =>
+        atLeast(
+          'threads',
+          `${value} in ${count(totals.processes ?? 0, 'process', 'processes')}`,
+        ),
+      ),
+    ],
+    [
+      'Switches',
+      known(totals.switches, (value) =>
+        atLeast(
+          'switches',
+          `${value.toLocaleString('en-US')}${known(totals.preemptions, (p) => `, ${p.toLocaleString('en-US')} pushed aside`) ?? ''}`,
+        ),
+      ),
+    ],
+    [
+      'Moves between CPUs',
+      known(allMigrations(totals.migrations), (value) =>
+        atLeast('migrations', value.toLocaleString('en-US')),
+      ),
+    ],
+    [
+      'Waited in run queues',
+      known(record.waits?.total_s, (value) =>
+        atLeast(
+          'queued',
+          `${seconds(value)}${known(record.waits?.longest_s, (longest) => `, longest ${seconds(longest)}`) ?? ''}`,
+        ),
+      ),
+    ],
+    [
+      'Avoidable SMT sharing',
+      known(
+        sharing?.seconds,
+        (value) =>
+          `${seconds(value)} (${percent((sharing?.percent ?? 0) / 100)} of CPU time)`,
+      ),
+    ],
+    [
+      'Queued while a CPU idled',
+      known(
+        idle?.seconds,
+        (value) =>
+          `${seconds(value)} in ${count(idle?.episodes ?? 0, 'episode')}`,
+      ),
+    ],
     ['Tier', record.tier ?? null],
-    ['Cost of tracing', known(record.cost?.percent_of_cpu, (value) => `about ${percent(value / 100, 2)} of CPU time`)],
+    [
+      'Cost of tracing',
+      known(
+        record.cost?.percent_of_cpu,
+        (value) => `about ${percent(value / 100, 2)} of CPU time`,
+      ),
+    ],
   ];
 }
 
@@ -60,26 +118,71 @@ export function migrationTable(record: TraceRecord): Table | null {
   const moves = record.totals?.migrations;
   const all = allMigrations(moves);
   if (!moves || !all) return null;
-  const rows = CROSSINGS.filter(([name]) => moves[name]).map(([name, words]) => [words, moves[name]!.toLocaleString('en-US'), percent(moves[name]! / all)]);
-  return { caption: 'Moves between CPUs, by the outermost boundary crossed', columns: [{ name: 'Boundary' }, { name: 'Moves', isNumber: true }, { name: 'Share', isNumber: true }], rows };
+  const rows = CROSSINGS.filter(([name]) => moves[name]).map(
+    ([name, words]) => [
+      words,
+      moves[name]!.toLocaleString('en-US'),
+      percent(moves[name]! / all),
+    ],
+  );
+  return {
+    caption: 'Moves between CPUs, by the outermost boundary crossed',
+    columns: [
+      { name: 'Boundary' },
+      { name: 'Moves', isNumber: true },
+      { name: 'Share', isNumber: true },
+    ],
+    rows,
+  };
 }
 
 /** Parts of a whole with their words; null where nothing is told. */
-function parts(caption: string, what: string, told: Maybe<Record<string, number>>, words: (name: string) => string): Table | null {
-  const entries = Object.entries(told ?? {}).filter(([, value]) => typeof value === 'number');
+function parts(
+  caption: string,
+  what: string,
+  told: Maybe<Record<string, number>>,
+  words: (name: string) => string,
+): Table | null {
+  const entries = Object.entries(told ?? {}).filter(
+    ([, value]) => typeof value === 'number',
+  );
   const all = entries.reduce((sum, [, value]) => sum + value, 0);
   if (all <= 0) return null;
   entries.sort((a, b) => b[1] - a[1]);
-  const rows = entries.filter(([, value]) => value > 0).map(([name, value]) => [words(name), seconds(value), percent(value / all)]);
-  return { caption, columns: [{ name: what }, { name: 'Time', isNumber: true }, { name: 'Share', isNumber: true }], rows };
+  const rows = entries
+    .filter(([, value]) => value > 0)
+    .map(([name, value]) => [
+      words(name),
+      seconds(value),
+      percent(value / all),
+    ]);
+  return {
+    caption,
+    columns: [
+      { name: what },
+      { name: 'Time', isNumber: true },
+      { name: 'Share', isNumber: true },
+    ],
+    rows,
+  };
 }
 
 export function waitTable(record: TraceRecord): Table | null {
-  return parts('Why threads waited in run queues', 'Cause', record.waits?.because, (name) => CAUSE_WORDS[name.replace(/_s$/, '')] ?? name);
+  return parts(
+    'Why threads waited in run queues',
+    'Cause',
+    record.waits?.because,
+    (name) => CAUSE_WORDS[name.replace(/_s$/, '')] ?? name,
+  );
 }
 
 export function sharingTable(record: TraceRecord): Table | null {
-  return parts('Who caused avoidable SMT sharing', 'Cause', record.avoidable_smt_sharing?.by, (name) => BLAME_WORDS[name] ?? name);
+  return parts(
+    'Who caused avoidable SMT sharing',
+    'Cause',
+    record.avoidable_smt_sharing?.by,
+    (name) => BLAME_WORDS[name] ?? name,
+  );
 }
 
 export interface SortableColumn {
@@ -91,30 +194,87 @@ export interface SortableColumn {
 }
 
 export const THREAD_COLUMNS: readonly SortableColumn[] = [
-  { name: 'Thread', value: (row) => row.name, text: (row) => `${row.name} ${row.thread}`.trim() },
-  { name: 'CPU time', isNumber: true, value: (row) => row.cpu_s, text: (row) => seconds(row.cpu_s) },
-  { name: 'Waited', isNumber: true, value: (row) => row.wait_s ?? null, text: (row) => seconds(row.wait_s) },
-  { name: 'Switches', isNumber: true, value: (row) => row.switches ?? null, text: (row) => wholeNumber(row.switches) },
-  { name: 'Pushed aside', isNumber: true, value: (row) => row.preemptions ?? null, text: (row) => wholeNumber(row.preemptions) },
-  { name: 'Moves', isNumber: true, value: (row) => allMigrations(row.migrations), text: (row) => wholeNumber(allMigrations(row.migrations)) },
-  { name: 'Shared a core', isNumber: true, value: (row) => row.shared_s ?? null, text: (row) => seconds(row.shared_s) },
-  { name: 'CPUs, longest first', value: (row) => row.cpus?.[0]?.cpu ?? null, text: (row) => cpusInWords(row) },
-  { name: 'Allowed', value: (row) => row.allowed ?? null, text: (row) => row.allowed ?? '–' },
+  {
+    name: 'Thread',
+    value: (row) => row.name,
+    text: (row) => `${row.name} ${row.thread}`.trim(),
+  },
+  {
+    name: 'CPU time',
+    isNumber: true,
+    value: (row) => row.cpu_s,
+    text: (row) => seconds(row.cpu_s),
+  },
+  {
+    name: 'Waited',
+    isNumber: true,
+    value: (row) => row.wait_s ?? null,
+    text: (row) => seconds(row.wait_s),
+  },
+  {
+    name: 'Switches',
+    isNumber: true,
+    value: (row) => row.switches ?? null,
+    text: (row) => wholeNumber(row.switches),
+  },
+  {
+    name: 'Pushed aside',
+    isNumber: true,
+    value: (row) => row.preemptions ?? null,
+    text: (row) => wholeNumber(row.preemptions),
+  },
+  {
+    name: 'Moves',
+    isNumber: true,
+    value: (row) => allMigrations(row.migrations),
+    text: (row) => wholeNumber(allMigrations(row.migrations)),
+  },
+  {
+    name: 'Shared a core',
+    isNumber: true,
+    value: (row) => row.shared_s ?? null,
+    text: (row) => seconds(row.shared_s),
+  },
+  {
+    name: 'CPUs, longest first',
+    value: (row) => row.cpus?.[0]?.cpu ?? null,
+    text: (row) => cpusInWords(row),
+  },
+  {
+    name: 'Allowed',
+    value: (row) => row.allowed ?? null,
+    text: (row) => row.allowed ?? '–',
+  },
 ];
 
 function cpusInWords(row: ThreadRow): string {
   const cpus = row.cpus ?? [];
-  const first = cpus.slice(0, 4).map(({ cpu, cpu_s }) => `${cpu} (${percent(cpu_s / Math.max(row.cpu_s, 1e-12), 0)})`);
-  return first.join(', ') + (cpus.length > 4 ? ` and ${cpus.length - 4} more` : '');
+  const first = cpus
+    .slice(0, 4)
+    .map(
+      ({ cpu, cpu_s }) =>
+        `${cpu} (${percent(cpu_s / Math.max(row.cpu_s, 1e-12), 0)})`,
+    );
+  return (
+    first.join(', ') + (cpus.length > 4 ? ` and ${cpus.length - 4} more` : '')
+  );
 }
 
 /** Rows in the order of a column; what is not known comes last, either way. */
-export function sortRows(rows: readonly ThreadRow[], column: SortableColumn, isReversed: boolean): ThreadRow[] {
+export function sortRows(
+  rows: readonly ThreadRow[],
+  column: SortableColumn,
+  isReversed: boolean,
+): ThreadRow[] {
   const turn = isReversed ? -1 : 1;
   return [...rows].sort((a, b) => {
     const [x, y] = [column.value(a), column.value(b)];
-    if (x === null || y === null) return Number(x === null) - Number(y === null);
-    const order = typeof x === 'number' && typeof y === 'number' ? y - x : String(x).localeCompare(String(y), 'en');
+    if (x === null || y === null)
+      return Number(x === null) - Number(y === null);
+    const order =
+      typeof x === 'number' && typeof y === 'number'
+        ? y - x
+        : String(x).localeCompare(String(y), 'en');
     return turn * order;
   });
 }
@@ -130,21 +290,50 @@ export function longestWaits(waits: Spans, most: number): number[] {
 export function cpuTable(record: TraceRecord): Table | null {
   const cpus = record.cpus ?? [];
   if (cpus.length === 0) return null;
-  const of = (value: Maybe<number>): string => (value === null || value === undefined ? '–' : percent(value / Math.max(record.elapsed_s ?? 0, 1e-12)));
+  const of = (value: Maybe<number>): string =>
+    value === null || value === undefined
+      ? '–'
+      : percent(value / Math.max(record.elapsed_s ?? 0, 1e-12));
   return {
     caption: 'Each CPU: shares of the time of the trace',
-    columns: [{ name: 'CPU' }, ...['Traced threads', 'Others', 'Idle', 'Switches'].map((name) => ({ name, isNumber: true }))],
-    rows: cpus.map((cpu) => [`CPU ${cpu.cpu}`, of(cpu.own_s), of(cpu.foreign_s), of(cpu.idle_s), wholeNumber(cpu.switches)]),
+    columns: [
+      { name: 'CPU' },
+      ...['Traced threads', 'Others', 'Idle', 'Switches'].map((name) => ({
+        name,
+        isNumber: true,
+      })),
+    ],
+    rows: cpus.map((cpu) => [
+      `CPU ${cpu.cpu}`,
+      of(cpu.own_s),
+      of(cpu.foreign_s),
+      of(cpu.idle_s),
+      wholeNumber(cpu.switches),
+    ]),
   };
 }
 
 export function coreTable(record: TraceRecord): Table | null {
-  const cores = (record.cores ?? []).filter((core) => core.own_s > 0 || (core.busy_s ?? 0) > 0);
+  const cores = (record.cores ?? []).filter(
+    (core) => core.own_s > 0 || (core.busy_s ?? 0) > 0,
+  );
   if (cores.length === 0) return null;
   return {
     caption: 'Each core that was used',
-    columns: [{ name: 'Core' }, { name: 'CPUs' }, ...['CPU time of traced threads', 'Busy', 'Several CPUs busy'].map((name) => ({ name, isNumber: true }))],
-    rows: cores.map((core) => [`core ${core.core}`, core.cpus, seconds(core.own_s), seconds(core.busy_s), seconds(core.shared_s)]),
+    columns: [
+      { name: 'Core' },
+      { name: 'CPUs' },
+      ...['CPU time of traced threads', 'Busy', 'Several CPUs busy'].map(
+        (name) => ({ name, isNumber: true }),
+      ),
+    ],
+    rows: cores.map((core) => [
+      `core ${core.core}`,
+      core.cpus,
+      seconds(core.own_s),
+      seconds(core.busy_s),
+      seconds(core.shared_s),
+    ]),
   };
 }
 
@@ -153,9 +342,15 @@ export function timelineSummary(record: TraceRecord): string {
   const timeline = record.timeline;
   const slices = timeline?.slices?.length ?? timeline?.packed?.count ?? null;
   const span = seconds(record.elapsed_s);
-  const cpus = count(record.cpus?.length ?? timeline?.spans?.length ?? 0, 'CPU');
-  if (slices === null) return `Shares of ${span} on ${cpus}, ${seconds(timeline?.span_s)} each.`;
+  const cpus = count(
+    record.cpus?.length ?? timeline?.spans?.length ?? 0,
+    'CPU',
+  );
+  if (slices === null)
+    return `Shares of ${span} on ${cpus}, ${seconds(timeline?.span_s)} each.`;
   const waits = timeline?.waits;
-  const left = waits?.left_out.count ? ` ${count(waits.left_out.count, 'wait')} of ${moment(waits.left_out.ns)} in all ${waits.left_out.count === 1 ? 'is' : 'are'} not drawn: shorter than ${seconds(waits.shortest_ns * 1e-9)}, or not among the longest.` : '';
+  const left = waits?.left_out.count
+    ? ` ${count(waits.left_out.count, 'wait')} of ${moment(waits.left_out.ns)} in all ${waits.left_out.count === 1 ? 'is' : 'are'} not drawn: shorter than ${seconds(waits.shortest_ns * 1e-9)}, or not among the longest.`
+    : '';
   return `${count(slices, 'slice')} of ${count(record.totals?.threads ?? 0, 'thread')} on ${cpus} within ${span}.${left}`;
 }

@@ -25,14 +25,25 @@ export function traceView(any: AnyRecord): View {
   const record = any as unknown as TraceRecord;
   const scene = sceneOf(record);
   const drawn = timeline(scene, shape.timelineSummary(record));
-  const tables = [shape.migrationTable(record), shape.waitTable(record), shape.sharingTable(record)];
+  const tables = [
+    shape.migrationTable(record),
+    shape.waitTable(record),
+    shape.sharingTable(record),
+  ];
   const element = h(
     'article',
     {},
     h('p', { class: 'verdict' }, visible(shape.verdict(record))),
-    section('Findings', findingList(record.findings ?? [], 'Nothing stands out.')),
+    section(
+      'Findings',
+      findingList(record.findings ?? [], 'Nothing stands out.'),
+    ),
     section('Figures', facts(shape.headline(record)), ...tables.map(optional)),
-    section('Who ran where and when', ...scene.damage.map((told) => h('p', { role: 'note' }, told)), drawn.element),
+    section(
+      'Who ran where and when',
+      ...scene.damage.map((told) => h('p', { role: 'note' }, told)),
+      drawn.element,
+    ),
     longest(scene, drawn),
     section('Threads', threadTable(record)),
     use(record),
@@ -41,12 +52,20 @@ export function traceView(any: AnyRecord): View {
   return { element, dispose: () => drawn.dispose() };
 }
 
-const optional = (table: Table | null): HTMLElement | null => (table ? tableElement(table) : null);
+const optional = (table: Table | null): HTMLElement | null =>
+  table ? tableElement(table) : null;
 
 function notes(record: TraceRecord): HTMLElement {
   const lost = record.lost;
-  const all = [...(record.notes ?? []), record.avoidable_smt_sharing?.note, record.idle_while_waiting?.note];
-  if (lost?.records) all.push(`${count(lost.records, 'record')} were lost in ${count(lost.windows ?? 0, 'window')} of ${seconds(lost.seconds)}: nothing in them is counted.`);
+  const all = [
+    ...(record.notes ?? []),
+    record.avoidable_smt_sharing?.note,
+    record.idle_while_waiting?.note,
+  ];
+  if (lost?.records)
+    all.push(
+      `${count(lost.records, 'record')} were lost in ${count(lost.windows ?? 0, 'window')} of ${seconds(lost.seconds)}: nothing in them is counted.`,
+    );
   const told = all.filter((note): note is string => Boolean(note));
   return h('ul', {}, ...told.map((note) => h('li', {}, visible(note))));
 }
@@ -57,14 +76,40 @@ function longest(scene: Scene, drawn: Timeline): HTMLElement | null {
   if (!waits || waits.count === 0) return null;
   const rows = shape.longestWaits(waits, MOST_WAITS).map((at) => {
     const place = scene.placeOf.get(waits.who[at]!);
-    const name = place === undefined ? String(waits.who[at]) : scene.threadName(place);
+    const name =
+      place === undefined ? String(waits.who[at]) : scene.threadName(place);
     const cause = waits.causes[waits.cause[at]!] ?? 'untold';
     const [start, length] = [waits.start[at]!, waits.length[at]!];
-    const go = h('button', { type: 'button', aria: { label: `Show the wait of ${name} at ${moment(start)}` }, onclick: () => drawn.show('threads', place ?? 0, start, length) }, 'Show');
-    return [name, seconds(length * 1e-9), moment(start), `CPU ${waits.place[at]}`, CAUSE_WORDS[cause] ?? cause, place === undefined ? null : go];
+    const go = h(
+      'button',
+      {
+        type: 'button',
+        aria: { label: `Show the wait of ${name} at ${moment(start)}` },
+        onclick: () => drawn.show('threads', place ?? 0, start, length),
+      },
+      'Show',
+    );
+    return [
+      name,
+      seconds(length * 1e-9),
+      moment(start),
+      `CPU ${waits.place[at]}`,
+      CAUSE_WORDS[cause] ?? cause,
+      place === undefined ? null : go,
+    ];
   });
-  const columns = [{ name: 'Thread' }, { name: 'Waited', isNumber: true }, { name: 'From', isNumber: true }, { name: 'Queued on' }, { name: 'Because' }, { name: 'Timeline' }];
-  const caption = waits.count > rows.length ? `The ${rows.length} longest of ${count(waits.count, 'wait')} that the record keeps` : 'Waits, the longest first';
+  const columns = [
+    { name: 'Thread' },
+    { name: 'Waited', isNumber: true },
+    { name: 'From', isNumber: true },
+    { name: 'Queued on' },
+    { name: 'Because' },
+    { name: 'Timeline' },
+  ];
+  const caption =
+    waits.count > rows.length
+      ? `The ${rows.length} longest of ${count(waits.count, 'wait')} that the record keeps`
+      : 'Waits, the longest first';
   return section('Longest waits', tableElement({ caption, columns, rows }));
 }
 
@@ -77,22 +122,51 @@ function use(record: TraceRecord): HTMLElement | null {
 /** A table that sorts by the column whose heading is pressed. */
 function threadTable(record: TraceRecord): HTMLElement {
   const rows = record.threads ?? [];
-  if (rows.length === 0) return h('p', { class: 'muted' }, 'No thread was seen.');
+  if (rows.length === 0)
+    return h('p', { class: 'muted' }, 'No thread was seen.');
   let by = 1;
   let isReversed = false;
   let shown = FEW_THREADS;
   const body = h('tbody');
-  const more = h('button', { type: 'button', onclick: () => { shown = rows.length; fill(); } }, `Show all ${count(rows.length, 'thread')}`);
+  const more = h(
+    'button',
+    {
+      type: 'button',
+      onclick: () => {
+        shown = rows.length;
+        fill();
+      },
+    },
+    `Show all ${count(rows.length, 'thread')}`,
+  );
   const heads = shape.THREAD_COLUMNS.map((column, at) => {
-    const press = h('button', { type: 'button', onclick: () => { isReversed = at === by && !isReversed; by = at; fill(); } }, column.name);
-    return h('th', { scope: 'col', class: column.isNumber ? 'number' : '' }, press);
+    const press = h(
+      'button',
+      {
+        type: 'button',
+        onclick: () => {
+          isReversed = at === by && !isReversed;
+          by = at;
+          fill();
+        },
+      },
+      column.name,
+    );
+    return h(
+      'th',
+      { scope: 'col', class: column.isNumber ? 'number' : '' },
+      press,
+    );
   });
   const fill = (): void => {
     heads.forEach((head, at) => {
       const isDown = Boolean(shape.THREAD_COLUMNS[at]!.isNumber) !== isReversed;
-      if (at === by) head.setAttribute('aria-sort', isDown ? 'descending' : 'ascending');
+      if (at === by)
+        head.setAttribute('aria-sort', isDown ? 'descending' : 'ascending');
       else head.removeAttribute('aria-sort');
-      head.firstChild!.textContent = shape.THREAD_COLUMNS[at]!.name + (at === by ? (isDown ? ' ▾' : ' ▴') : '');
+      head.firstChild!.textContent =
+        shape.THREAD_COLUMNS[at]!.name +
+        (at === by ? (isDown ? ' ▾' : ' ▴') : '');
     });
     const sorted = shape.sortRows(rows, shape.THREAD_COLUMNS[by]!, isReversed);
     body.replaceChildren(...sorted.slice(0, shown).map(threadRow));
@@ -101,17 +175,36 @@ function threadTable(record: TraceRecord): HTMLElement {
   fill();
   const left = record.threads_left_out ?? 0;
   const caption = `Threads: press a heading to sort${left ? `; ${count(left, 'thread')} with less CPU time left out` : ''}`;
-  return h('div', {},
-    h('div', { class: 'scroll sortable', role: 'region', tabIndex: 0, aria: { label: 'Threads' } },
-      h('table', {}, h('caption', {}, caption), h('thead', {}, h('tr', {}, ...heads)), body)),
-    more);
+  return h(
+    'div',
+    {},
+    h(
+      'div',
+      {
+        class: 'scroll sortable',
+        role: 'region',
+        tabIndex: 0,
+        aria: { label: 'Threads' },
+      },
+      h(
+        'table',
+        {},
+        h('caption', {}, caption),
+        h('thead', {}, h('tr', {}, ...heads)),
+        body,
+      ),
+    ),
+    more,
+  );
 }
 
 function threadRow(row: ThreadRow): HTMLElement {
   const cells = shape.THREAD_COLUMNS.map((column, at) => {
     const text = visible(column.text(row));
     const names = column.isNumber ? 'number' : '';
-    return at === 0 ? h('th', { scope: 'row' }, text) : h('td', { class: names }, text);
+    return at === 0
+      ? h('th', { scope: 'row' }, text)
+      : h('td', { class: names }, text);
   });
   return h('tr', {}, ...cells);
 }
