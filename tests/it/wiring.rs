@@ -252,7 +252,7 @@ fn coarse_clocks_are_recognised() {
             "{seed}"
         );
         assert!(
-            wiring.notes.iter().any(|note| note.contains("5.2 ns")),
+            wiring.notes.iter().any(|note| note.contains("5.20 ns")),
             "{:?}",
             wiring.notes
         );

@@ -46,6 +46,9 @@ pub(super) enum Trouble {
     Away(String),
     /// Another session has what was wanted.
     Locked,
+    /// Another session wrote the same in the same moment; whoever tries again
+    /// sees what it wrote.
+    Raced,
     /// The server's words.
     Refused(String),
     /// It is not encrypted as it was to be.
@@ -214,7 +217,7 @@ impl Link {
         let store = self.shown();
         match trouble {
             Trouble::Away(reason) => StoreError::Unreachable { store, reason },
-            Trouble::Locked => StoreError::Locked { path: store },
+            Trouble::Locked | Trouble::Raced => StoreError::Locked { path: store },
             Trouble::Refused(reason) => StoreError::Refused { store, reason },
             Trouble::Insecure(reason) => StoreError::Insecure { store, reason },
             Trouble::Told(error) => error,
@@ -407,6 +410,9 @@ fn trouble(error: &Error) -> Trouble {
     ];
     if is_locked.contains(code) {
         return Trouble::Locked;
+    }
+    if *code == SqlState::UNIQUE_VIOLATION {
+        return Trouble::Raced;
     }
     if *code == SqlState::INSUFFICIENT_PRIVILEGE && words.contains("row-level security") {
         return Trouble::Refused(format!(
