@@ -283,7 +283,7 @@ mod tests {
             "percent" => percent(value),
             "signed_percent" => signed_percent(value),
             "change" => change(value),
-            "count" => count_of(value as u64, word(2), word(3)),
+            "count" => count_of(case[1].as_u64().unwrap(), word(2), word(3)),
             other => panic!("{other} is no function of this module"),
         }
     }

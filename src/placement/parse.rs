@@ -155,6 +155,10 @@ fn parse_wish(text: &str, head: &str) -> Result<Wish, ParseError> {
         reason,
     };
     match (name, value) {
+        // As taskset and numactl take them.
+        (list, None) if list.starts_with(|c: char| c.is_ascii_digit()) => {
+            non_empty(text, CpuSet::parse_list(list).map_err(cpus)?).map(Wish::Cpus)
+        }
         ("cpu" | "cpus", Some(list)) => {
             non_empty(text, CpuSet::parse_list(list).map_err(cpus)?).map(Wish::Cpus)
         }

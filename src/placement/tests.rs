@@ -23,6 +23,7 @@ fn check(machine: &str, placement: &str, cpus: &str) {
 #[test]
 fn names_stand_for_cpus() {
     check(TWO_SOCKETS, "os-default", "0-15");
+    check(TWO_SOCKETS, "0-2,4", "0-2,4");
     check(TWO_SOCKETS, "compact*3", "0-2");
     check(TWO_SOCKETS, "one-per-core", "0,2,4,6,8,10,12,14");
     check(TWO_SOCKETS, "one-per-core*3", "0,2,4");

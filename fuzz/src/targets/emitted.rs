@@ -38,7 +38,7 @@ pub(crate) fn run(text: &[u8]) {
 
 fn check(set: CpuSet, text: &str, machine: &Topology) {
     let mut placement = Placement::new(Wish::Cpus(set.clone()));
-    if text.len() % 2 == 0 {
+    if text.len().is_multiple_of(2) {
         placement.kind = Kind::Bound;
     }
     let Ok(realised) = placement.realise(machine) else {

@@ -148,13 +148,13 @@ pub struct RestoreArgs {
 #[command(next_help_heading = "A service that runs already")]
 pub struct LiveArgs {
     /// The service's process: its threads are placed, in turns, while it runs
-    #[arg(long, value_name = "PID", conflicts_with_all = ["unit", "cgroup", "commands", "recipe", "kernel", "line", "argv"])]
+    #[arg(long, value_name = "PID", conflicts_with_all = ["unit", "cgroup", "commands", "recipe", "kernel", "lines", "argv"])]
     pub pid: Option<i32>,
     /// The service's systemd unit
-    #[arg(long, value_name = "UNIT", conflicts_with_all = ["cgroup", "commands", "recipe", "kernel", "line", "argv"])]
+    #[arg(long, value_name = "UNIT", conflicts_with_all = ["cgroup", "commands", "recipe", "kernel", "lines", "argv"])]
     pub unit: Option<String>,
     /// The service's cgroup, by its path below the cgroup mount
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["commands", "recipe", "kernel", "line", "argv"])]
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["commands", "recipe", "kernel", "lines", "argv"])]
     pub cgroup: Option<String>,
     /// A command that prints the service's figure, read by --metric
     #[arg(long, value_name = "COMMAND", conflicts_with = "metric_url")]

@@ -1,5 +1,7 @@
 //! The commands that are compared.
 
+use std::path::Path;
+
 use anyhow::{Context, bail};
 
 use crate::cli::args::{CompareArgs, ExperimentArgs, WorkloadArgs};
@@ -21,8 +23,56 @@ pub(in crate::cli) fn parse_line(line: &str, args: &WorkloadArgs) -> anyhow::Res
     Ok(command?)
 }
 
+/// The one command of an experiment that has no more.
 pub(super) fn command_of(args: &ExperimentArgs) -> anyhow::Result<Command> {
-    one_command(args.line.as_deref(), &args.argv, &args.workload)
+    let written = Written::of(args);
+    match written {
+        Written::Words(words) => one_command(None, words, &args.workload),
+        Written::Lines([line]) => one_command(Some(line), &[], &args.workload),
+        Written::Lines(_) => bail!(
+            "one command, not {}: write it last, after --, as in: -- {}",
+            args.lines.len(),
+            shell_words::join(&args.lines)
+        ),
+    }
+}
+
+/// What stands on the command line beside the options.
+enum Written<'a> {
+    /// Commands, a line each; one or more.
+    Lines(&'a [String]),
+    /// One command with its arguments; perhaps none.
+    Words(&'a [String]),
+}
+
+impl<'a> Written<'a> {
+    /// Words without blanks of which the first is a program and another is none
+    /// are one command with its arguments, as one writes it in a shell.
+    fn of(args: &'a ExperimentArgs) -> Self {
+        let lines = args.lines.as_slice();
+        let has_blanks = |line: &String| line.contains(char::is_whitespace);
+        match lines {
+            [] => Self::Words(&args.argv),
+            [first, rest @ ..]
+                if is_program(first)
+                    && !lines.iter().any(has_blanks)
+                    && !rest.iter().all(|word| is_program(word)) =>
+            {
+                Self::Words(lines)
+            }
+            _ => Self::Lines(lines),
+        }
+    }
+}
+
+/// Is it a program of this machine, by its path or by its name?
+#[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
+fn is_program(word: &str) -> bool {
+    if word.contains('/') {
+        return Path::new(word).is_file();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(word).is_file())
 }
 
 /// The one command of an experiment: a line, or arguments.
@@ -42,14 +92,13 @@ pub(in crate::cli) fn one_command(
 }
 
 pub(super) fn candidates(args: &CompareArgs) -> anyhow::Result<Vec<Candidate>> {
-    let sweeps: Vec<Sweep> = args
-        .parameters
-        .iter()
-        .map(|text| text.parse().context("--parameter"))
-        .collect::<anyhow::Result<_>>()?;
-    check_names(&args.names, args.commands.len())?;
-    let mut lines: Vec<(Option<String>, String)> = args
-        .commands
+    let sweeps = args.sweeps()?;
+    let commands = match Written::of(&args.experiment) {
+        Written::Lines(lines) if lines.len() > 1 || !args.names.is_empty() => lines,
+        _ => &args.commands,
+    };
+    check_names(&args.names, commands.len())?;
+    let mut lines: Vec<(Option<String>, String)> = commands
         .iter()
         .enumerate()
         .map(|(index, line)| (args.names.get(index).cloned(), line.clone()))
@@ -62,12 +111,10 @@ pub(super) fn candidates(args: &CompareArgs) -> anyhow::Result<Vec<Candidate>> {
         }]);
     }
     if lines.is_empty() {
-        let line = match &args.experiment.line {
-            Some(line) => line.clone(),
-            None if args.experiment.argv.is_empty() => {
-                bail!("--parameter needs a command that uses it")
-            }
-            None => shell_words::join(&args.experiment.argv),
+        let line = match Written::of(&args.experiment) {
+            Written::Lines(lines) => lines.join(" "),
+            Written::Words([]) => bail!("--parameter needs a command that uses it"),
+            Written::Words(words) => shell_words::join(words),
         };
         lines.push((None, line));
     }
@@ -92,7 +139,7 @@ pub(super) fn candidates(args: &CompareArgs) -> anyhow::Result<Vec<Candidate>> {
 fn check_names(names: &[String], commands: usize) -> anyhow::Result<()> {
     if names.len() > commands {
         bail!(
-            "{} for {}: --name names the --command at the same position",
+            "{} for {}: --name names the command at the same position",
             count(names.len(), "name"),
             count(commands, "command")
         );

@@ -9,7 +9,7 @@ use crate::cli::temporary_folder;
 use crate::cli::terminal::Terminal;
 use crate::machine::linux::Scratch;
 use crate::machine::{Machine, MachineError};
-use crate::workload::{Chosen, Command, Metric, Recipe, Sweep, Workload};
+use crate::workload::{Chosen, Command, Metric, Recipe, Workload};
 
 /// A recipe that can be run.
 pub(in crate::cli) struct Ready {
@@ -34,12 +34,7 @@ pub(in crate::cli) fn open(
         return Ok(None);
     };
     let recipe = parse(name, &text_of(name)?)?;
-    let sweeps: Vec<Sweep> = args
-        .parameters
-        .iter()
-        .map(|text| text.parse().context("--parameter"))
-        .collect::<anyhow::Result<_>>()?;
-    let choices = recipe.choices(&sweeps).context("--parameter")?;
+    let choices = recipe.choices(&args.sweeps()?).context("--parameter")?;
     if machine.is_simulated() {
         return simulated(&recipe, &choices).map(Some);
     }

@@ -183,7 +183,7 @@ fn fault(known: &Known, ladder: &Ladder, factor: f64) -> Option<String> {
             return Some(format!(
                 "{} instead of {}",
                 round_bytes(whole_bytes(found)),
-                round_bytes(bytes as u64)
+                round_bytes(bytes)
             ));
         }
         if (plateau.latency_ns / ns).ln().abs() > 1.25f64.ln() {

@@ -21,6 +21,31 @@ fn commands_by_name() {
 }
 
 #[test]
+fn commands_are_taken_as_hyperfine_takes_them() {
+    let stage = Stage::new();
+    let arms = |line: &str| {
+        let record = stage.json(&format!("compare --machine sim:programs.toml {line}"));
+        let arms = record["arms"].as_array().unwrap().clone();
+        assert_eq!(arms[0]["runs"].as_array().unwrap().len(), 6, "{line}");
+        let names = arms
+            .iter()
+            .map(|arm| arm["name"].as_str().unwrap().to_owned());
+        names.collect::<Vec<String>>()
+    };
+    assert_eq!(arms("-r 6 -w 1 'old -x' new"), ["old -x", "new"]);
+    assert_eq!(arms("--runs 6 -n a -n b 'old -x' 'new -x'"), ["a", "b"]);
+    assert_eq!(
+        arms("-r 6 -i -L threads 1,2 'old -t {threads}'"),
+        ["threads=1", "threads=2"]
+    );
+    // A program and its arguments need no dashes, nor do CPUs a name.
+    let record = stage.json("compare --machine sim:same.toml -r 6 --place 0 --place 1 sh run.sh");
+    let commands = record["arms"][0]["command"].to_string();
+    assert_eq!(commands, r#"["sh","run.sh"]"#);
+    assert_eq!(record["arms"][1]["name"], "cpu:1");
+}
+
+#[test]
 fn the_same_command_twice() {
     let stage = Stage::new();
     let record = stage.json(&format!(

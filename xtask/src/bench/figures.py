@@ -1,11 +1,14 @@
-"""What a trace says of a program beside what the kernel says of its threads.
+"""What a trace says of a program beside what the kernel says of it.
 
-The kernel's figures come from taskstats, which tells each thread's when it
-exits. The program runs as a user that nobody else is, by which its threads are
-known. Usage: figures.py PINWISE UID TIER COMMAND…; prints one line of JSON.
+CPU time and switches are those of getrusage, which `xtask used` notes as the
+program's parent; threads and the time that they were queued come from taskstats,
+which tells each thread's when it exits. The program runs as a user that nobody
+else is, by which its threads are known.
+
+Usage: figures.py PINWISE XTASK USER TIER COMMAND…; prints one line of JSON.
 """
 import json
-import os
+import pwd
 import socket
 import struct
 import subprocess
@@ -21,7 +24,7 @@ AGGR_PID, STATS = 4, 3
 NLM_F_REQUEST = 1
 
 # Offsets in struct taskstats (include/uapi/linux/taskstats.h).
-CPU_DELAY, CPU_RUN, UID, SWITCHES = 24, 72, 120, 272
+CPU_DELAY, UID = 24, 120
 
 
 def attribute(kind, payload):
@@ -51,9 +54,7 @@ class Exits(threading.Thread):
         super().__init__(daemon=True)
         self.uid = uid
         self.threads = 0
-        self.run_s = 0.0
         self.wait_s = 0.0
-        self.switches = 0
         self.end = None
         self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_GENERIC)
         self.socket.bind((0, 0))
@@ -96,16 +97,15 @@ class Exits(threading.Thread):
         if struct.unpack_from("=I", stats, UID)[0] != self.uid:
             return
         self.threads += 1
-        self.run_s += struct.unpack_from("=Q", stats, CPU_RUN)[0] * 1e-9
         self.wait_s += struct.unpack_from("=Q", stats, CPU_DELAY)[0] * 1e-9
-        self.switches += sum(struct.unpack_from("=QQ", stats, SWITCHES))
 
 
 def main():
-    pinwise, uid, tier, *command = sys.argv[1:]
-    exits = Exits(int(uid))
+    pinwise, xtask, user, tier, *command = sys.argv[1:]
+    exits = Exits(pwd.getpwnam(user).pw_uid)
     exits.start()
-    program = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", *command]
+    used = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", xtask, "used", "used.json"]
+    program = [*used, *command]
     trace = [pinwise, "--store", "none", "--format", "json", "trace", "--tier", tier, "--", *program]
     began = time.monotonic()
     done = subprocess.run(trace, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -114,7 +114,7 @@ def main():
     # What the program printed stands before the record.
     record = json.loads(done.stdout.splitlines()[-1])
     print(json.dumps({
-        "kernel": {"cpu_s": exits.run_s, "wait_s": exits.wait_s, "switches": exits.switches, "threads": exits.threads},
+        "kernel": {**json.load(open("used.json")), "wait_s": exits.wait_s, "threads": exits.threads},
         "trace": {
             "cpu_s": record["totals"].get("cpu_s"),
             "wait_s": (record.get("waits") or {}).get("total_s"),

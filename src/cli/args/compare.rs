@@ -1,0 +1,139 @@
+//! Arguments of `compare`.
+
+use anyhow::Context;
+use clap::Args;
+
+use super::{ExperimentArgs, LiveArgs, WhatIfArgs};
+use crate::cli::values::parse_share;
+use crate::workload::Sweep;
+
+/// `pinwise compare`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  pinwise compare -- xz -T2 -k -c big.tar
+  pinwise compare --place os-default --place one-core --place spread*2 -- ./prog
+  pinwise compare './old -x' './new -x' --fail-if-slower 2%
+  pinwise compare --parameter threads=1,2,4 'prog -t {threads}'
+  pinwise compare --kernel 'fft --threads 2' --isa v1,native
+  pinwise compare --metric 'regex:([0-9.]+) req/s higher' -- ./bench
+  pinwise compare --recipe redis --parameter places=together,split
+  pinwise compare --machine sim:machine.toml --seed 1 -- prog
+
+Placements: os-default, compact, one-per-core, one-per-llc, one-per-numa,
+spread, balanced, p-cores, e-cores, one-core, one-llc, one-numa, one-package
+(these four with :INDEX), cpu:LIST, mask:HEX, shape:pkg=1,llc=2,core=8,smt=1,
+shape:llc=2,core=8,cpu=12 (12 CPUs, spread evenly), tree:2l.4c.1t (2 LLCs, in
+each 4 cores, of each 1 CPU; a unit with nothing inside is used whole);
+each may carry *N (use N CPUs), /bound (one CPU for each thread) and
+/mem=local|bind|interleave.
+`pinwise topology --explain PLACEMENT` says what one stands for.")]
+pub struct CompareArgs {
+    /// Where the command runs; repeat for each arm [default: a few that fit
+    /// the machine and the program's threads]
+    #[arg(
+        long = "place",
+        value_name = "PLACEMENT",
+        help_heading = "What is compared"
+    )]
+    pub places: Vec<String>,
+    /// A command line as one arm; repeat for each
+    #[arg(long = "command", value_name = "COMMAND", conflicts_with_all = ["lines", "argv"], help_heading = "What is compared")]
+    pub commands: Vec<String>,
+    /// A real program as a ready workload: a name of `pinwise recipes`, or a
+    /// file such as ./my.toml
+    #[arg(
+        long,
+        value_name = "RECIPE",
+        conflicts_with_all = ["commands", "lines", "argv", "shell", "input", "output", "prepare", "cleanup"],
+        help_heading = "What is compared"
+    )]
+    pub recipe: Option<String>,
+    /// Name of the command given at the same position
+    #[arg(
+        long = "name",
+        short = 'n',
+        visible_alias = "command-name",
+        value_name = "NAME",
+        conflicts_with_all = ["kernel", "recipe"],
+        help_heading = "What is compared"
+    )]
+    pub names: Vec<String>,
+    /// A built-in workload with its options in place of a command, such as
+    /// 'fft --size 65536 --threads 2'; pinwise kernel --list shows them
+    #[arg(long, value_name = "KERNEL", conflicts_with_all = ["lines", "argv", "commands", "parameters", "recipe"], help_heading = "What is compared")]
+    pub kernel: Option<String>,
+    /// Instruction sets of the kernel as arms: v1,v3,native or all
+    #[arg(
+        long,
+        value_name = "LIST",
+        requires = "kernel",
+        help_heading = "What is compared"
+    )]
+    pub isa: Option<String>,
+    /// A parameter and its values, written {NAME} in the command, or one of
+    /// the recipe: threads=1,2,4 or size=1..8
+    #[arg(
+        long = "parameter",
+        short = 'P',
+        value_name = "NAME=VALUES",
+        help_heading = "What is compared"
+    )]
+    pub parameters: Vec<String>,
+    /// The same as --parameter NAME=VALUES
+    #[arg(
+        long = "parameter-list",
+        short = 'L',
+        num_args = 2,
+        value_names = ["NAME", "VALUES"],
+        help_heading = "What is compared"
+    )]
+    pub parameter_lists: Vec<String>,
+    /// The figure to compare: wall, user, system, cpu, max-rss, cycles,
+    /// instructions, or the program's own: '… higher|lower' with regex:…,
+    /// json:.path, of a service prometheus:NAME (also rate(NAME), p99(NAME))
+    /// [default: the recipe's; of a kernel its own seconds; else wall]
+    #[arg(long, value_name = "METRIC", help_heading = "What is compared")]
+    pub metric: Option<String>,
+    /// The arm that others are compared with, by name [default: os-default,
+    /// else the first]
+    #[arg(long, value_name = "ARM", help_heading = "What is compared")]
+    pub baseline: Option<String>,
+    /// Add a second baseline under another name: it must come out the same
+    #[arg(long, help_heading = "What is compared")]
+    pub placebo: bool,
+    /// Exit with status 1 if an arm is found slower than the baseline by more
+    /// than this. What is undecided is said and does not fail; with
+    /// --require-verdict it exits with 3
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, help_heading = "What is compared")]
+    pub fail_if_slower: Option<f64>,
+    /// Then run every arm once more, traced, and say what the scheduler did
+    /// with it
+    #[arg(long, help_heading = "What is compared")]
+    pub trace: bool,
+    /// Exit with status 3 if there is no verdict, or --fail-if-slower is open
+    #[arg(long, help_heading = "What is compared")]
+    pub require_verdict: bool,
+    /// Then print the best arm for this tool, as `pinwise apply --as` does
+    #[arg(long, value_name = "TOOL", help_heading = "What is compared")]
+    pub emit: Option<String>,
+    /// Options on services.
+    #[command(flatten)]
+    pub live: LiveArgs,
+    /// Options on smaller machines.
+    #[command(flatten)]
+    pub what_if: WhatIfArgs,
+    /// What all experiments take.
+    #[command(flatten)]
+    pub experiment: ExperimentArgs,
+}
+
+impl CompareArgs {
+    /// The parameters and their values, in whichever way they were written.
+    pub(in crate::cli) fn sweeps(&self) -> anyhow::Result<Vec<Sweep>> {
+        let pairs = self.parameter_lists.chunks(2).map(|pair| pair.join("="));
+        let texts = self.parameters.iter().cloned().chain(pairs);
+        texts
+            .map(|text| text.parse().context("--parameter"))
+            .collect()
+    }
+}
