@@ -90,6 +90,7 @@ mod tests {
                 name: "f".to_owned(),
                 offset,
                 source: None,
+                inlined: Vec::new(),
             }),
         };
         is_at_access(&code, &frame)

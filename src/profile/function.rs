@@ -110,6 +110,19 @@ impl Function {
         Self { name, module, kind }
     }
 
+    /// What a frame is told as, functions that the compiler put into another
+    /// one by one, innermost first.
+    #[must_use]
+    pub fn all_of(samples: &Samples, frame: &Frame) -> Vec<Self> {
+        let outermost = Self::of(samples, frame);
+        let inlined = frame.symbol.iter().flat_map(|symbol| symbol.inlined.iter());
+        let inlined = inlined.rev().map(|name| Self {
+            name: name.clone(),
+            ..outermost.clone()
+        });
+        inlined.chain([outermost.clone()]).collect()
+    }
+
     /// The last part of its module's path.
     #[must_use]
     pub fn file_name(&self) -> &str {

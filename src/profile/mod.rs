@@ -113,6 +113,9 @@ pub struct Symbol {
     pub offset: u64,
     /// `file:line`, where debug information tells.
     pub source: Option<String>,
+    /// Functions that the compiler put into it there, each called by the one
+    /// before, where debug information tells.
+    pub inlined: Vec<String>,
 }
 
 /// An address that was executed, in one process.

@@ -161,10 +161,10 @@ impl Count {
         self.has_code |= samples.event != Event::Proc;
         let mut at_access: BTreeMap<usize, Option<bool>> = BTreeMap::new();
         self.stacks_by = Some(samples.stacks_by);
-        let functions: Vec<Function> = samples
+        let functions: Vec<Vec<Function>> = samples
             .frames
             .iter()
-            .map(|frame| Function::of(samples, frame))
+            .map(|frame| Function::all_of(samples, frame))
             .collect();
         let mut by_thread = vec![(Amount::default(), Amount::default()); samples.threads.len()];
         for stack in &samples.stacks {
@@ -196,12 +196,13 @@ impl Count {
         }
     }
 
-    fn add_stack(&mut self, functions: &[Function], stack: &Stack, waits: bool) {
+    fn add_stack(&mut self, functions: &[Vec<Function>], stack: &Stack, waits: bool) {
         let amount = stack.amount();
         self.total += amount;
         let called = stack.frames.iter().filter_map(|&at| functions.get(at));
-        let called: Vec<&Function> = called.collect();
-        let of_user = called.iter().filter(|f| f.kind == Kind::User).count() as u64;
+        let is_user = |at: &&Vec<Function>| at.iter().any(|f| f.kind == Kind::User);
+        let of_user = called.clone().filter(is_user).count() as u64;
+        let called: Vec<&Function> = called.flatten().collect();
         let frames = of_user.saturating_mul(amount.samples);
         self.user_frames = self.user_frames.saturating_add(frames);
         if stack.is_broken {

@@ -109,6 +109,7 @@ impl Scene {
                 name: kernel.unwrap_or(name).to_owned(),
                 offset: 4,
                 source: None,
+                inlined: Vec::new(),
             }),
         }
     }

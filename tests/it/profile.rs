@@ -560,6 +560,53 @@ int main(int argc, char **argv) {
 }
 "#;
 
+/// A loop that the compiler puts into its caller.
+const INLINED: &str = r"
+static inline __attribute__((always_inline)) unsigned long inner(unsigned long x) {
+  for (int i = 0; i < 100000; i++) x = x * 6364136223846793005UL + 1442695040888963407UL;
+  return x;
+}
+__attribute__((noinline)) unsigned long outer(unsigned long x) { return inner(x) + 1; }
+int main(void) {
+  unsigned long x = 1;
+  for (int i = 0; i < 3000; i++) x = outer(x);
+  return x == 0;
+}
+";
+
+#[test]
+fn inlined_functions_have_their_names_and_lines() {
+    let name = "inlined_functions_have_their_names_and_lines";
+    let Some(stage) = Stage::new(name) else {
+        return;
+    };
+    std::fs::write(stage.path("inlined.c"), INLINED).unwrap();
+    let profiled = |debug: &str| {
+        stage.shell(&format!("cc -O2 {debug} -o inlined inlined.c"));
+        let command = [
+            "profile",
+            "--store",
+            "none",
+            "--folded",
+            "i.txt",
+            "--",
+            "./inlined",
+        ];
+        let record = stage.json(&command);
+        let folded = std::fs::read_to_string(stage.path("i.txt")).unwrap();
+        (record["functions"][0]["name"].clone(), record, folded)
+    };
+    let (hottest, record, folded) = profiled("-g");
+    assert_eq!(hottest, "inner", "{folded}");
+    assert!(folded.contains("main;outer;inner"), "{folded}");
+    let source = record["instructions"][0]["source"].as_str().unwrap();
+    assert!(source.ends_with("inlined.c:3"), "{source}");
+    // Without debug information nobody tells.
+    let (hottest, _, folded) = profiled("");
+    assert_eq!(hottest, "outer", "{folded}");
+    assert!(!folded.contains("inner"), "{folded}");
+}
+
 #[test]
 fn stacks_without_frame_pointers_are_whole() {
     let name = "stacks_without_frame_pointers_are_whole";

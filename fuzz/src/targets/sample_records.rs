@@ -99,6 +99,7 @@ impl Made {
                     name: format!("f{}", address % 7),
                     offset: address,
                     source: None,
+                    inlined: Vec::new(),
                 }),
             });
         }

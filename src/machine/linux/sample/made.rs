@@ -153,6 +153,7 @@ fn find(file: &File, addresses: &[u64]) -> Vec<Option<Symbol>> {
             name: demangled(&String::from_utf8_lossy(&bytes)),
             offset: address - hit.start,
             source: None,
+            inlined: Vec::new(),
         })
     };
     hits.into_iter().zip(addresses).map(symbol).collect()

@@ -159,7 +159,10 @@ fn symbol(found: Symbolized<'_>) -> Option<Symbol> {
     let Symbolized::Sym(found) = found else {
         return None;
     };
-    let source = found.code_info.as_ref().map(|info| {
+    // Of inlined functions the innermost is what was executed.
+    let innermost = found.inlined.last().and_then(|one| one.code_info.as_ref());
+    let info = innermost.or(found.code_info.as_deref());
+    let source = info.map(|info| {
         let file = info.file.to_string_lossy();
         match info.line {
             Some(line) => format!("{file}:{line}"),
@@ -170,6 +173,11 @@ fn symbol(found: Symbolized<'_>) -> Option<Symbol> {
         name: demangled(&found.name),
         offset: found.offset as u64,
         source,
+        inlined: found
+            .inlined
+            .iter()
+            .map(|one| demangled(&one.name))
+            .collect(),
     })
 }
 

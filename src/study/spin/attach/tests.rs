@@ -78,6 +78,7 @@ fn frame(address: u64, is_kernel: bool, name: Option<&str>) -> Frame {
             name: name.to_owned(),
             offset: 0,
             source: None,
+            inlined: Vec::new(),
         }),
     }
 }
@@ -199,6 +200,7 @@ fn check_yielding(names: &[&str], expected: &str) {
             name: (*name).to_owned(),
             offset: 1,
             source: None,
+            inlined: Vec::new(),
         });
     }
     let record = judged(&sampled);
@@ -235,6 +237,7 @@ fn a_goroutine_that_yields_is_seen_on_both_stacks() {
             name: name.to_owned(),
             offset: 4,
             source: None,
+            inlined: Vec::new(),
         });
     }
     let record = judged(&sampled);
@@ -306,6 +309,7 @@ fn a_thread_that_does_nothing_but_read_the_clock_waits() {
             name: "__vdso_clock_gettime".to_owned(),
             offset: 9,
             source: None,
+            inlined: Vec::new(),
         });
         let share = judged(&sampled).spin_share.unwrap();
         assert!(
