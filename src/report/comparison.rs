@@ -159,17 +159,14 @@ fn verdict(record: &Comparison, palette: Palette) -> String {
     text
 }
 
-/// Advice, and the plainest command. That stays on its line, however long, so
-/// that it can be copied.
+/// The plainest command, else advice. A command stays on its line, however
+/// long, so that it can be copied.
 pub(super) fn what_to_do(advice: &str, commands: &[CommandRecord]) -> String {
-    let mut text = String::new();
-    if !advice.is_empty() {
-        text.push_str(&format!("{}\n", paragraph("→ ", "  ", advice)));
+    match commands.first() {
+        Some(command) => format!("→ Run: {}\n", style::visible(&command.line)),
+        None if advice.is_empty() => String::new(),
+        None => format!("{}\n", paragraph("→ ", "  ", advice)),
     }
-    if let Some(command) = commands.first() {
-        text.push_str(&format!("→ Run: {}\n", style::visible(&command.line)));
-    }
-    text
 }
 
 fn contrasts(record: &Comparison) -> String {
