@@ -9,7 +9,7 @@ use pinwise_fuzz::TARGETS;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Inputs by chance for each target.
-const INPUTS: u64 = 400;
+const INPUTS: u64 = 4000;
 /// Longer inputs are not made: libFuzzer, too, keeps to the longest seed.
 const LONGEST: usize = 32 << 10;
 /// Address space of all targets together, bytes: what asks for more than a

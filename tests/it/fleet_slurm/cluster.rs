@@ -193,7 +193,13 @@ impl Cluster {
 
     /// Kills processes of a node with SIGKILL.
     pub(super) fn kill(&self, node: &str, what: Kill) {
-        let of = space(&self.daemon(node)).expect("the node's slurmd runs");
+        // One that was started a moment ago has not said yet which it is.
+        let mut found = None;
+        self.until("the node's slurmd runs", || {
+            found = space(&self.daemon(node));
+            found.is_some()
+        });
+        let of = found.expect("it was waited for");
         // What they start while they are killed is killed in the next round.
         for _ in 0..3 {
             let pids: Vec<String> = processes_in(&of)
