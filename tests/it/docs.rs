@@ -47,18 +47,12 @@ impl Stage {
         std::fs::write(stage.path("big.tar"), "a").unwrap();
         std::fs::write(stage.path("rules.toml"), RULES).unwrap();
         std::fs::write(stage.path("machine.xml"), HWLOC_XML).unwrap();
-        let readme = read("README.md");
-        for (name, text) in [
-            "machine.toml",
-            "server.toml",
-            "liar.toml",
-            "filler.toml",
-            "smt.toml",
-        ]
-        .iter()
-        .zip(blocks(&readme, "toml"))
-        {
-            std::fs::write(stage.path(name), text).unwrap();
+        for text in guides().iter().flat_map(|guide| blocks(guide, "toml")) {
+            // The first line names the file that others read.
+            let name = text.lines().next().and_then(|line| line.strip_prefix("# "));
+            if let Some(name) = name {
+                std::fs::write(stage.path(name), text).unwrap();
+            }
         }
         std::fs::write(
             stage.path("matrix.csv"),
@@ -201,6 +195,21 @@ impl Stage {
     }
 }
 
+/// README and the guides, in the order in which they are read: what one shows
+/// may need what another left.
+const GUIDES: [&str; 9] = [
+    "search", "wiring", "trace", "spin", "machine", "apply", "cluster", "page", "daily",
+];
+
+fn guides() -> Vec<String> {
+    let folder = root().join("docs/guide");
+    let files = std::fs::read_dir(folder).unwrap().count();
+    assert_eq!(files, GUIDES.len(), "a guide that is not tried");
+    let guides = GUIDES.iter().map(|name| format!("docs/guide/{name}.md"));
+    let files = ["README.md".to_owned()].into_iter().chain(guides);
+    files.map(|file| read(&file)).collect()
+}
+
 fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
@@ -280,10 +289,11 @@ fn quick(line: &str) -> String {
 }
 
 #[test]
-fn readme_examples_run() {
+fn examples_of_readme_and_guides_run() {
     let stage = Stage::new();
-    let readme = read("README.md");
-    let lines: Vec<&str> = blocks(&readme, "sh")
+    let guides = guides();
+    let blocks = guides.iter().flat_map(|guide| blocks(guide, "sh"));
+    let lines: Vec<&str> = blocks
         .flat_map(str::lines)
         .filter(|line| line.starts_with("pinwise "))
         .collect();
@@ -343,11 +353,10 @@ fn quick_spin(line: &str) -> String {
 }
 
 #[test]
-fn readme_shows_what_comes_out() {
+fn readme_and_guides_show_what_comes_out() {
     let stage = Stage::new();
-    let readme = read("README.md");
     let mut seen = 0;
-    for block in blocks(&readme, "console") {
+    for block in guides().iter().flat_map(|guide| blocks(guide, "console")) {
         let (command, shown) = block.split_once('\n').unwrap();
         let printed = stage.run(command.strip_prefix("$ ").unwrap());
         let (printed, shown) = (without_id(&printed), without_id(shown));
@@ -458,9 +467,13 @@ fn links_lead_somewhere() {
         "CONTRIBUTING.md".into(),
         "GLOSSARY.md".into(),
     ];
-    for entry in std::fs::read_dir(root().join("docs")).unwrap() {
-        let name = entry.unwrap().file_name();
-        documents.push(Path::new("docs").join(name));
+    for folder in ["docs", "docs/guide"] {
+        for entry in std::fs::read_dir(root().join(folder)).unwrap() {
+            let entry = entry.unwrap();
+            if entry.path().is_file() {
+                documents.push(Path::new(folder).join(entry.file_name()));
+            }
+        }
     }
     let link = regex_lite::Regex::new(r"\]\(([^)#]+)").unwrap();
     for document in documents {

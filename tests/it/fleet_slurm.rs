@@ -531,16 +531,17 @@ fn eight_machines() -> Option<Cluster> {
     Cluster::start_with("fleet_slurm: documents", &settings)
 }
 
-/// What README shows, from a study file to the nodes that depart from
+/// What the guide shows, from a study file to the nodes that depart from
 /// their equals, run as it stands there, on nodes that are different machines.
 #[test]
-fn commands_of_the_readme_go_from_nothing_to_outliers() {
-    let text = std::fs::read_to_string(root().join("README.md")).unwrap();
-    let section = "\n## On a cluster\n";
+fn commands_of_the_guide_go_from_nothing_to_outliers() {
+    let guide = root().join("docs/guide/cluster.md");
+    let text = std::fs::read_to_string(guide).unwrap();
+    let section = "# On a cluster\n";
     let lines = blocks(&text, section, "sh").concat();
     let commands = lines.lines().filter(|line| line.starts_with("pinwise "));
     let commands: Vec<&str> = commands.collect();
-    assert!(commands.len() >= 5, "README shows no commands in {section}");
+    assert!(commands.len() >= 5, "the guide shows no commands");
     let Some(cluster) = eight_machines() else {
         return;
     };
