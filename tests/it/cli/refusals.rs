@@ -159,7 +159,7 @@ fn options_and_subcommands() {
         "compaer -- prog",
         "compare --frobnicate -- prog",
         "compare --place -- prog",
-        "compare prog argument",
+        "aa prog argument",
         "compare --score best -- prog",
         "--format yaml topology",
         "--format svg doctor",
