@@ -27,13 +27,16 @@ pub(super) fn reconcile(figures: &mut TraceFigures, scope: Scope, run: &Run) -> 
         .is_some_and(|((a, b), seen)| is_short(seen as f64, (a + b) as f64, SHORT_SWITCHES));
     let is_partial = missing_cpu.is_some() || missing_switches;
     let seen_s = totals.cpu_s;
+    // The kernel's own total of the time queued is whole whatever was lost.
+    let by_events = figures.waits.basis.as_deref() == Some("events");
+    let sees_waits_in_part = missing_cpu.is_some() && (looks_only || by_events);
     let bounds = &mut figures.lower_bounds;
     for (bound, holds) in [
         (LowerBound::CpuTime, missing_cpu.is_some()),
         (LowerBound::Switches, missing_switches || looks_only),
         (LowerBound::Threads, looks_only),
         (LowerBound::Migrations, is_partial || looks_only),
-        (LowerBound::Queued, missing_cpu.is_some() && looks_only),
+        (LowerBound::Queued, sees_waits_in_part),
     ] {
         if holds && !bounds.contains(&bound) {
             bounds.push(bound);
@@ -93,6 +96,19 @@ mod tests {
         let found = reconcile(&mut figures, tier.scope(), &run);
         assert_eq!(figures.lower_bounds, bounds);
         assert_eq!(found.map(|found| found.sentence).as_deref(), finding);
+    }
+
+    #[test]
+    fn time_queued_by_events_that_were_lost_is_a_lower_bound() {
+        let mut figures = any_figures(0.5);
+        figures.waits.basis = Some("events".to_owned());
+        let run = Run {
+            user: Some(Duration::from_secs(1)),
+            system: Some(Duration::ZERO),
+            ..Run::of(Duration::from_secs(1), End::Status(0))
+        };
+        reconcile(&mut figures, Tier::Tracepoint.scope(), &run);
+        assert!(figures.lower_bounds.contains(&LowerBound::Queued));
     }
 
     #[test]
