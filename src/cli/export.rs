@@ -173,6 +173,17 @@ pub(super) fn check_files(files: &[(&'static str, &Path)]) -> anyhow::Result<()>
     Ok(())
 }
 
+/// A record as `--export-json` writes it, where a file was asked for.
+pub(super) fn write_json(
+    path: Option<&Path>,
+    record: &impl serde::Serialize,
+) -> anyhow::Result<()> {
+    match path {
+        Some(path) => write_file(path, &format!("{}\n", serde_json::to_string(record)?)),
+        None => Ok(()),
+    }
+}
+
 pub(super) fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
     write_bytes(path, text.as_bytes())
 }

@@ -1,12 +1,11 @@
 //! The commands that are compared.
 
-use std::path::Path;
-
 use anyhow::{Context, bail};
 
 use crate::cli::args::{CompareArgs, ExperimentArgs, WorkloadArgs};
 use crate::cli::terminal::Terminal;
 use crate::format::count;
+use crate::machine::linux::find_program;
 use crate::workload::{Command, Sweep};
 
 /// A named command.
@@ -25,8 +24,7 @@ pub(in crate::cli) fn parse_line(line: &str, args: &WorkloadArgs) -> anyhow::Res
 
 /// The one command of an experiment that has no more.
 pub(super) fn command_of(args: &ExperimentArgs) -> anyhow::Result<Command> {
-    let written = Written::of(args);
-    match written {
+    match Written::of(args) {
         Written::Words(words) => one_command(None, words, &args.workload),
         Written::Lines([line]) => one_command(Some(line), &[], &args.workload),
         Written::Lines(_) => bail!(
@@ -38,6 +36,7 @@ pub(super) fn command_of(args: &ExperimentArgs) -> anyhow::Result<Command> {
 }
 
 /// What stands on the command line beside the options.
+#[derive(Clone, Copy)]
 enum Written<'a> {
     /// Commands, a line each; one or more.
     Lines(&'a [String]),
@@ -56,7 +55,7 @@ impl<'a> Written<'a> {
             [first, rest @ ..]
                 if is_program(first)
                     && !lines.iter().any(has_blanks)
-                    && !rest.iter().all(|word| is_program(word)) =>
+                    && !rest.iter().all(is_program) =>
             {
                 Self::Words(lines)
             }
@@ -65,14 +64,9 @@ impl<'a> Written<'a> {
     }
 }
 
-/// Is it a program of this machine, by its path or by its name?
-#[expect(clippy::disallowed_methods, reason = "cli reads the environment")]
-fn is_program(word: &str) -> bool {
-    if word.contains('/') {
-        return Path::new(word).is_file();
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(word).is_file())
+/// Is it a program that could be run here?
+fn is_program(word: &String) -> bool {
+    find_program(std::slice::from_ref(word), &[]).is_some()
 }
 
 /// The one command of an experiment: a line, or arguments.
@@ -93,7 +87,8 @@ pub(in crate::cli) fn one_command(
 
 pub(super) fn candidates(args: &CompareArgs) -> anyhow::Result<Vec<Candidate>> {
     let sweeps = args.sweeps()?;
-    let commands = match Written::of(&args.experiment) {
+    let written = Written::of(&args.experiment);
+    let commands = match written {
         Written::Lines(lines) if lines.len() > 1 || !args.names.is_empty() => lines,
         _ => &args.commands,
     };
@@ -111,7 +106,7 @@ pub(super) fn candidates(args: &CompareArgs) -> anyhow::Result<Vec<Candidate>> {
         }]);
     }
     if lines.is_empty() {
-        let line = match Written::of(&args.experiment) {
+        let line = match written {
             Written::Lines(lines) => lines.join(" "),
             Written::Words([]) => bail!("--parameter needs a command that uses it"),
             Written::Words(words) => shell_words::join(words),

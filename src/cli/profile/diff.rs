@@ -40,9 +40,7 @@ pub(super) fn diff(
     if let Some(path) = &args.flame_graph {
         export::write_file(path, &report::flame_graph_diff(&record))?;
     }
-    if let Some(path) = &args.export_json {
-        export::write_file(path, &format!("{}\n", serde_json::to_string(&record)?))?;
-    }
+    export::write_json(args.export_json.as_deref(), &record)?;
     Ok(Exit::Done)
 }
 

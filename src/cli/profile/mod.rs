@@ -88,10 +88,7 @@ fn write_files(record: &ProfileRecord, args: &ProfileArgs) -> anyhow::Result<()>
     if let Some(path) = &args.files.folded {
         export::write_file(path, &report::folded(record))?;
     }
-    if let Some(path) = &args.sampling.export_json {
-        export::write_file(path, &format!("{}\n", serde_json::to_string(record)?))?;
-    }
-    Ok(())
+    export::write_json(args.sampling.export_json.as_deref(), record)
 }
 
 /// Files can only be written where their folder is: told before the runs.

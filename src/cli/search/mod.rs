@@ -165,10 +165,7 @@ fn finish(
     if let Some(path) = &results.picture {
         export::write_file(path, &report::search_picture(record))?;
     }
-    if let Some(path) = &results.export_json {
-        let text = format!("{}\n", serde_json::to_string(record)?);
-        export::write_file(path, &text)?;
-    }
+    export::write_json(results.export_json.as_deref(), record)?;
     if let Some(path) = &results.export_csv {
         export::write_file(path, &report::search_rows(record).csv()?)?;
     }

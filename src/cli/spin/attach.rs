@@ -36,12 +36,7 @@ pub(super) fn attach(
     (record.id, record.started) = name_and_time();
     let show = || {
         terminal.show(&record, report::spin_attach)?;
-        match &args.sampling.export_json {
-            Some(path) => {
-                export::write_file(path, &format!("{}\n", serde_json::to_string(&record)?))
-            }
-            None => Ok(()),
-        }
+        export::write_json(args.sampling.export_json.as_deref(), &record)
     };
     match keep_and_show(store, &record, terminal, show, Exit::Done)? {
         Exit::Done => judged(args, &record, terminal),

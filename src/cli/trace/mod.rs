@@ -67,9 +67,7 @@ fn finish(
     (record.id, record.started) = name_and_time();
     let show_and_write = || {
         show(&record, terminal)?;
-        if let Some(path) = &files.export_json {
-            export_text::write_file(path, &format!("{}\n", serde_json::to_string(&record)?))?;
-        }
+        export_text::write_json(files.export_json.as_deref(), &record)?;
         sinks.finish(Some(&record))
     };
     let exit = Exit::of_command(record.exit);

@@ -145,13 +145,16 @@ fn totals(summary: &Summary) -> TraceTotals {
     }
 }
 
+/// Basis of waits that were added up from events.
+pub(super) const BY_EVENTS: &str = "events";
+
 fn waits(summary: &Summary, throttled: Option<Throttling>) -> WaitRecord {
     let waits = &summary.waits;
     let held_back = throttled.map_or(0.0, |quota| held_back(waits, quota));
     let basis = if waits.is_from_kernel {
         "schedstat"
     } else {
-        "events"
+        BY_EVENTS
     };
     WaitRecord {
         total_s: waits.total_ns.map(seconds),
