@@ -6,11 +6,12 @@
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::error::Error as _;
+use std::io::{self, ErrorKind};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures_util::{TryFutureExt, TryStreamExt};
+use futures_util::TryStreamExt;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::runtime::{Builder, Runtime};
@@ -249,10 +250,17 @@ impl Link {
         }
     }
 
+    /// A new session. One limit holds for all of it: for a server that does not
+    /// come to an end with TLS, with passwords or with the first settings.
     fn connect(&self) -> Result<Arc<Client>, Trouble> {
-        let client = self.hurried(self.connecting(), Self::reach)?;
         let settings = self.settings.borrow().clone();
-        self.run(0, client.batch_execute(&settings))?;
+        let client = self.hurried(self.connecting(), |link| {
+            link.run(0, async {
+                let client = link.reach().await?;
+                client.batch_execute(&settings).await?;
+                Ok::<_, Trouble>(client)
+            })
+        })?;
         let client = Arc::new(client);
         self.client.replace(Some(Arc::clone(&client)));
         self.sessions.set(self.sessions.get() + 1);
@@ -260,24 +268,26 @@ impl Link {
     }
 
     /// A new connection.
-    fn reach(&self) -> Result<Client, Trouble> {
+    async fn reach(&self) -> Result<Client, Trouble> {
         if self.server.is_socket() {
-            return self.reach_socket();
+            return self.reach_socket().await;
         }
         let config = &self.server.config;
-        let connect = |connector| {
-            let connected = config.connect(connector);
-            self.run(0, connected.map_ok(|made| self.drive(made)))
+        let connect = async |connector| -> Result<Client, Trouble> {
+            Ok(self.drive(config.connect(connector).await?))
         };
-        match (connect(self.connector.clone()), self.connector.fallback()) {
-            (Err(Trouble::Insecure(_)), Some(plain)) => connect(plain),
+        match (
+            connect(self.connector.clone()).await,
+            self.connector.fallback(),
+        ) {
+            (Err(Trouble::Insecure(_)), Some(plain)) => connect(plain).await,
             (connected, _) => connected,
         }
     }
 
     /// The client library lets nobody look at what passes through a socket that
     /// it opened itself.
-    fn reach_socket(&self) -> Result<Client, Trouble> {
+    async fn reach_socket(&self) -> Result<Client, Trouble> {
         let config = &self.server.config;
         let ports = config.get_ports();
         let mut connected = Err(Trouble::Away("no socket is named".to_owned()));
@@ -285,11 +295,12 @@ impl Link {
             let Host::Unix(folder) = host else { continue };
             let port = ports.get(index).or(ports.first()).unwrap_or(&PORT);
             let path = folder.join(format!(".s.PGSQL.{port}"));
-            connected = self.run(0, async {
+            let connect = async {
                 let stream = self.connector.plain(UnixStream::connect(path).await?);
                 let made = config.connect_raw(stream, NoTls).await?;
                 Ok::<_, Trouble>(self.drive(made))
-            });
+            };
+            connected = connect.await;
             if connected.is_ok() {
                 break;
             }
@@ -374,8 +385,8 @@ async fn rows(client: &Client, sql: &str, values: &[Value<'_>]) -> Result<Vec<Ro
     Ok(rows)
 }
 
-impl From<std::io::Error> for Trouble {
-    fn from(error: std::io::Error) -> Self {
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
         Self::Away(plain(&error.to_string()))
     }
 }
@@ -432,17 +443,25 @@ fn of_source(error: &Error, source: &(dyn std::error::Error + 'static)) -> Troub
     if let Some(reason) = guarded(error) {
         return Trouble::Refused(reason);
     }
+    let words = || plain(&reason(error));
     match source.downcast_ref() {
         Some(Failure::Insecure(insecure)) => Trouble::Insecure(plain(&insecure.to_string())),
         Some(Failure::Io(error)) => Trouble::Away(plain(&error.to_string())),
-        None if source.is::<std::io::Error>() => Trouble::Away(plain(&reason(error))),
-        None => Trouble::Refused(plain(&reason(error))),
+        None => match source.downcast_ref::<io::Error>().map(io::Error::kind) {
+            // In the client library's words: what answers breaks the protocol,
+            // does not know the password itself, or asks for too many rounds.
+            Some(ErrorKind::InvalidInput | ErrorKind::InvalidData) => {
+                Trouble::Refused(format!("{} (is it the server that is meant?)", words()))
+            }
+            Some(_) => Trouble::Away(words()),
+            None => Trouble::Refused(words()),
+        },
     }
 }
 
 /// Why the guard ended a connection, where it did.
 fn guarded(error: &Error) -> Option<String> {
-    let error = error.source()?.downcast_ref::<std::io::Error>()?;
+    let error = error.source()?.downcast_ref::<io::Error>()?;
     let ended = error.get_ref()?.downcast_ref::<Ended>()?;
     Some(ended.to_string())
 }

@@ -86,3 +86,89 @@ fn a_server_cannot_fill_the_memory() {
         assert!(error.contains(words) && !error.contains('\n'), "{error}");
     }
 }
+
+/// What the store says of a server that gives these messages, each after one of
+/// the client's, and then no more.
+fn answered_with(
+    answers: impl FnOnce(&mut TcpStream) + Send + 'static,
+    parameters: &str,
+) -> StoreError {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = std::thread::spawn(move || {
+        let mut client = greeted(&listener);
+        answers(&mut client);
+        // Until it goes away.
+        let _ = client.read_to_end(&mut Vec::new());
+    });
+    let url = format!("postgres://me:sesame@127.0.0.1:{port}/db{parameters}");
+    let error = Place::database(url).try_open().unwrap_err();
+    server.join().unwrap();
+    error
+}
+
+/// `Authentication…` with this method and what belongs to it.
+fn authentication(method: u8, body: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(8 + body.len()).unwrap();
+    [&b"R"[..], &length.to_be_bytes(), &[0, 0, 0, method], body].concat()
+}
+
+/// Asks for SCRAM with so many rounds.
+fn ask_for_rounds(client: &mut TcpStream, rounds: u32) {
+    client
+        .write_all(&authentication(10, b"SCRAM-SHA-256\0\0"))
+        .unwrap();
+    let mut head = [0; 5];
+    client.read_exact(&mut head).unwrap();
+    let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]);
+    let mut first = vec![0; length as usize - 4];
+    client.read_exact(&mut first).unwrap();
+    let first = String::from_utf8_lossy(&first);
+    let (_, nonce) = first.rsplit_once("r=").unwrap();
+    let answer = format!("r={nonce}x,s=c2FsdA==,i={rounds}");
+    client
+        .write_all(&authentication(11, answer.as_bytes()))
+        .unwrap();
+}
+
+#[test]
+fn a_server_cannot_keep_the_client_computing() {
+    for rounds in [1 << 31, u32::MAX] {
+        let error = answered_with(move |client| ask_for_rounds(client, rounds), "");
+        assert!(matches!(error, StoreError::Refused { .. }), "{error}");
+        let error = error.to_string();
+        assert!(
+            error.contains("iteration count") && error.contains("is it the server"),
+            "{error}"
+        );
+        assert!(!error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn a_server_that_does_not_come_to_an_end_is_given_up() {
+    let check = |answers: fn(&mut TcpStream)| {
+        let error = answered_with(answers, "?connect_timeout=1");
+        assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
+        let error = error.to_string();
+        assert!(error.contains("no answer within 1 s"), "{error}");
+    };
+    check(|_| {});
+    // As many rounds as servers ask for, and nothing after them.
+    check(|client| ask_for_rounds(client, 4096));
+    // A notice, a byte at a time.
+    check(|client| {
+        let notice = [&b"N\0\0\xff\xff"[..], &[b'x'; 0xfffb]].concat();
+        for byte in notice {
+            if client.write_all(&[byte]).is_err() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    });
+    // Accepted and ready, but deaf to the first statement.
+    check(|client| {
+        let ready = [&authentication(0, b"")[..], b"Z\0\0\0\x05I"].concat();
+        client.write_all(&ready).unwrap();
+    });
+}
