@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode, SslNegotiation};
+use tokio_postgres::config::{Host, SslMode, SslNegotiation, TargetSessionAttrs};
 
 use super::StoreError;
 use super::passfile::{self, Wanted};
@@ -92,7 +92,12 @@ impl Server {
             return Err("there is more than one @ (write those of a password as %40)".to_owned());
         }
         let (text, security) = Security::take(text)?;
-        let mut config: Config = text.parse().map_err(|error| reason(&error))?;
+        let mut config: Config = text.parse().map_err(|error| not_understood(&error))?;
+        // libpq has milliseconds, and the client library reads seconds.
+        if let Some(given) = config.get_tcp_user_timeout() {
+            let given = Duration::from_millis(given.as_secs());
+            config.tcp_user_timeout(given);
+        }
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             config.host(SOCKETS);
         }
@@ -107,6 +112,12 @@ impl Server {
             }
             count if count == config.get_hosts().len() && config.get_hostaddrs().is_empty() => {
                 config.ssl_mode(SslMode::Disable);
+                if config.get_target_session_attrs() != TargetSessionAttrs::Any {
+                    return Err(
+                        "target_session_attrs is asked of hosts, not of a socket (leave it away)"
+                            .to_owned(),
+                    );
+                }
             }
             _ => return Err("it names a socket and a host (write one of them)".to_owned()),
         }
@@ -200,6 +211,11 @@ impl Server {
 
 fn is_socket(host: &Host) -> bool {
     matches!(host, Host::Unix(_))
+}
+
+/// Why a URL is refused; the client library names the parameter.
+fn not_understood(error: &tokio_postgres::Error) -> String {
+    format!("{} (docs/stores.md has what is understood)", reason(error))
 }
 
 /// An address without a name is its own name.

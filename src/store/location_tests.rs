@@ -95,6 +95,52 @@ fn refusals_show_no_password_and_say_what_to_do() {
 }
 
 #[test]
+fn parameters_that_are_not_understood_are_named() {
+    for (url, word) in [
+        (
+            "db/pin?target_session_attrs=primary",
+            "`target_session_attrs`",
+        ),
+        (
+            "db/pin?target_session_attrs=prefer-standby",
+            "`target_session_attrs`",
+        ),
+        ("db/pin?gssencmode=disable", "`gssencmode`"),
+        ("db/pin?keepalives_count=3", "`keepalives_count`"),
+        ("db/pin?service=x", "`service`"),
+    ] {
+        let error = Location::parse(&format!("postgres://{url}")).unwrap_err();
+        let error = error.to_string();
+        let is_named = error.contains(word) && error.contains("docs/stores.md");
+        assert!(is_named, "{error}");
+    }
+    let socket = "postgres:///pin?target_session_attrs=read-write";
+    let error = Location::parse(socket).unwrap_err().to_string();
+    assert!(
+        error.contains("target_session_attrs is asked of hosts"),
+        "{error}"
+    );
+    for attributes in ["any", "read-write", "read-only"] {
+        let url = format!("postgres://a,b/pin?target_session_attrs={attributes}");
+        assert!(Location::parse(&url).is_ok(), "{url}");
+    }
+}
+
+#[test]
+fn times_have_the_units_of_libpq() {
+    let url = "postgres://db/pin?connect_timeout=2&tcp_user_timeout=1500";
+    let Location::Postgres(server) = Location::parse(url).unwrap() else {
+        panic!("{url}");
+    };
+    let times = (
+        server.config.get_connect_timeout(),
+        server.config.get_tcp_user_timeout(),
+    );
+    let wanted = [2000, 1500].map(Duration::from_millis);
+    assert_eq!(times, (Some(&wanted[0]), Some(&wanted[1])));
+}
+
+#[test]
 fn a_spool_belongs_to_a_database_and_not_to_a_password() {
     let name = |text: &str| match Location::parse(text).unwrap() {
         Location::Postgres(server) => server.file_name(),
