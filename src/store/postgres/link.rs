@@ -125,6 +125,10 @@ impl Link {
         self.client.borrow().is_some()
     }
 
+    pub(super) fn is_in_transaction(&self) -> bool {
+        self.is_in_transaction.get()
+    }
+
     /// Changes how long answers may take, for what `work` asks.
     pub(super) fn hurried<T>(&self, patience: Duration, work: impl FnOnce(&Self) -> T) -> T {
         let before = self.patience.replace(patience);

@@ -45,9 +45,7 @@ impl Postgres {
         record: &Prepared,
         runs: &[(usize, String)],
     ) -> Result<bool, StoreError> {
-        let created = if runs.is_empty() {
-            self.put_new(record)
-        } else {
+        let create = || {
             self.link.transaction("BEGIN", |link| {
                 let is_new = put(link, std::slice::from_ref(record), Conflict::Keep)? == 1;
                 if is_new {
@@ -55,6 +53,10 @@ impl Postgres {
                 }
                 Ok(is_new)
             })
+        };
+        let created = match runs {
+            [] => self.put_new(record),
+            _ => twice(create),
         };
         created.map_err(|trouble| self.explain(trouble))
     }
@@ -73,6 +75,16 @@ impl Postgres {
                 (&record.body, Type::TEXT),
             ],
         )
+    }
+}
+
+/// Tries again what another session was a moment faster with: `ON CONFLICT`
+/// watches one index of two that forbid an id to come again, and where both see
+/// it first is chance.
+fn twice<T>(mut work: impl FnMut() -> Result<T, Trouble>) -> Result<T, Trouble> {
+    match work() {
+        Err(Trouble::Raced) => work(),
+        done => done,
     }
 }
 
@@ -157,12 +169,12 @@ pub(super) fn put(link: &Link, records: &[Prepared], conflict: Conflict) -> Resu
             ],
         )
     };
-    // `ON CONFLICT` watches one index of two that forbid an id to come again;
-    // where both see it first is a matter of moments.
-    let rows = match send() {
-        Err(Trouble::Raced) => send()?,
-        sent => sent?,
-    };
+    // A transaction that failed takes no second statement: whoever began it tries
+    // all of it again.
+    let rows = match link.is_in_transaction() {
+        true => send(),
+        false => twice(send),
+    }?;
     let written: i64 = rows.first().map_or(Ok(0), |row| value(row, 0))?;
     Ok(usize::try_from(written).unwrap_or(0))
 }

@@ -131,6 +131,11 @@ fn create(folder: &Path) -> String {
 
 /// Statements past the store.
 pub(crate) fn execute(url: &str, sql: &str) {
+    try_execute(url, sql).unwrap();
+}
+
+/// The same of what may fail.
+pub(crate) fn try_execute(url: &str, sql: &str) -> Result<(), tokio_postgres::Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -139,10 +144,11 @@ pub(crate) fn execute(url: &str, sql: &str) {
         let connected = tokio_postgres::connect(url, tokio_postgres::NoTls).await;
         let (client, connection) = connected.unwrap();
         let driven = tokio::spawn(connection);
-        client.batch_execute(sql).await.unwrap();
+        let done = client.batch_execute(sql).await;
         drop(client);
         let _ = driven.await;
-    });
+        done
+    })
 }
 
 /// The first column of what a statement finds, as text.

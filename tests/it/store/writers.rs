@@ -4,7 +4,10 @@ use std::sync::Barrier;
 
 use pinwise::store::{Filter, Growth};
 
-use super::{Place, comparison, places, run};
+use tokio_postgres::error::SqlState;
+
+use super::server::{database, execute, select, try_execute};
+use super::{Place, comparison, cut_off, places, run};
 
 const WRITERS: usize = 64;
 const RUNS: usize = 70;
@@ -60,4 +63,88 @@ fn no_record_of_64_writers_is_lost() {
         }
         assert_eq!(place.told(), Vec::<String>::new());
     }
+}
+
+/// Between the look whether an id is there and the entry of it in an index, the
+/// server waits for a lock: an index that comes before the others computes
+/// something that takes it.
+const LATE: &str = r"
+    ALTER TABLE pinwise.record DROP CONSTRAINT record_pkey CASCADE,
+        DROP CONSTRAINT record_id_owner_key CASCADE;
+    CREATE FUNCTION pinwise.late(id TEXT) RETURNS TEXT IMMUTABLE LANGUAGE plpgsql AS $$
+    BEGIN
+        PERFORM pg_advisory_xact_lock(7, 7);
+        RETURN id;
+    END $$;
+    CREATE INDEX ON pinwise.record (pinwise.late(id));
+    ALTER TABLE pinwise.record ADD PRIMARY KEY (id), ADD UNIQUE (id, owner);
+";
+
+/// Advisory locks of this kind in this database.
+const LOCKS: &str = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+
+/// Writes a record while `late` writes the same: both have seen that there is
+/// none, and this one is faster.
+fn overtake<T>(url: &str, id: &str, late: impl FnOnce() -> T) -> T {
+    let faster = format!(
+        "DO $$
+         BEGIN
+            PERFORM pg_advisory_xact_lock(7, 7);
+            WHILE NOT EXISTS ({LOCKS} AND NOT granted) LOOP
+                PERFORM pg_sleep(0.01);
+            END LOOP;
+            INSERT INTO pinwise.record (id, schema, time, host, title, verdict, complete, body)
+            VALUES ('{id}', '', '', '', '', '', true, 'faster');
+         END $$"
+    );
+    std::thread::scope(|scope| {
+        let faster = scope.spawn(move || execute(url, &faster));
+        while !faster.is_finished() {
+            let held = select(url, &format!("SELECT count(*) FROM ({LOCKS}) AS held"));
+            if held != ["0"] {
+                break;
+            }
+        }
+        let done = late();
+        faster.join().unwrap();
+        done
+    })
+}
+
+#[test]
+fn two_writers_of_one_record_both_succeed() {
+    let Some(url) = database("store::two_writers_of_one_record_both_succeed") else {
+        return;
+    };
+    let place = Place::database(url);
+    let mut store = place.open();
+    execute(&place.url, LATE);
+    // The statement alone fails: this is the race.
+    let insert = "INSERT INTO pinwise.record
+            (id, schema, time, host, title, verdict, complete, body)
+        VALUES ('raced', '', '', '', '', '', true, 'late') ON CONFLICT (id) DO NOTHING";
+    let raced = overtake(&place.url, "raced", || try_execute(&place.url, insert));
+    let raced = raced.unwrap_err();
+    assert_eq!(raced.code(), Some(&SqlState::UNIQUE_VIOLATION), "{raced}");
+    // The store sends it again, and takes the place of what it then sees.
+    let record = comparison("kept");
+    overtake(&place.url, "kept", || store.keep(&record)).unwrap();
+    assert_eq!(place.told(), Vec::<String>::new());
+    assert!(store.load("kept").unwrap().comparison().unwrap() == record);
+    // Or leaves it.
+    let created = overtake(&place.url, "left", || store.create(&comparison("left")));
+    assert!(!created.unwrap());
+    let body = "SELECT body FROM pinwise.record WHERE id = 'left'";
+    assert_eq!(select(&place.url, body), ["faster"]);
+    assert_eq!(place.told(), Vec::<String>::new());
+    // The same of one that brings runs, in a transaction.
+    let file = Place::file();
+    cut_off(file.open(), "cut", 3);
+    let cut = file.open().load("cut").unwrap();
+    assert_eq!(cut.runs.len(), 3);
+    let adopted = overtake(&place.url, "cut", || store.adopt(vec![cut]));
+    assert_eq!(adopted.unwrap(), 0);
+    let runs = "SELECT count(*) FROM pinwise.run";
+    assert_eq!(select(&place.url, runs), ["0"]);
 }
