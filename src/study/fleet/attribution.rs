@@ -2,7 +2,9 @@
 //! that a step profiled on their nodes: nodes are its repeats, and their spread
 //! its error.
 
-use super::diff::Side;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::diff::{Side, figures, near, pairs};
 use super::nodes::{Figure, Nodes};
 use crate::profile::{Facts, Figure as Measured, Repeat, Repeats};
 use crate::record::{AttributionRecord, FleetAttribution, PER_UNIT, PER_UNIT_FACTS};
@@ -11,22 +13,27 @@ use crate::stats::describe::{mean, sd};
 /// Half-width of a 95 % interval, in standard errors.
 const NORMAL: f64 = 1.96;
 
-/// Of each step that is a profile on both sides.
+/// Of each step that is a profile on both sides, paired as its figures are.
 pub(super) fn attributions(a: Side<'_>, b: Side<'_>) -> Vec<FleetAttribution> {
-    let profiled = |figure: &&Figure| figure.name == PER_UNIT[1];
-    let steps = a.nodes.figures.iter().filter(profiled);
-    steps
-        .flat_map(|figure| {
-            let sides = [a, b].map(|side| repeats(side, &figure.step));
-            let found = match &sides {
-                [Some(a), Some(b)] => AttributionRecord::all(a, b, "unit"),
+    { pairs(&profiled(a), &profiled(b)).into_iter() }
+        .flat_map(|(in_a, in_b)| {
+            let found = match [repeats(a, &in_a.step), repeats(b, &in_b.step)] {
+                [Some(a), Some(b)] => AttributionRecord::all(&a, &b, "unit"),
                 _ => Vec::new(),
             };
             found.into_iter().map(|attribution| FleetAttribution {
-                step: figure.step.clone(),
+                step: in_a.step.clone(),
                 attribution,
             })
         })
+        .collect()
+}
+
+/// CPU times of steps that are profiles.
+fn profiled<'a>(side: Side<'a>) -> Vec<&'a Figure> {
+    let figures = figures(side).into_iter();
+    figures
+        .filter(|figure| figure.name == PER_UNIT[1])
         .collect()
 }
 
@@ -54,10 +61,10 @@ fn repeats(side: Side<'_>, step: &str) -> Option<Repeats> {
             unread: value(all[4], node).unwrap_or(0.0) / cpu_s,
         })
     };
-    let nodes = side.group.nodes.iter();
-    let repeats: Vec<Repeat> = nodes.filter_map(|node| repeat(*node)).collect();
+    let nodes = carrying(side, &all);
+    let repeats: Vec<Repeat> = nodes.iter().filter_map(|node| repeat(*node)).collect();
     let [pause_ns, cycle_ns, memory_ns] =
-        PER_UNIT_FACTS.map(|name| find(name).and_then(|figure| fact(side, figure)));
+        PER_UNIT_FACTS.map(|name| find(name).and_then(|figure| fact(&nodes, figure)));
     (!repeats.is_empty()).then_some(Repeats {
         repeats,
         facts: Facts {
@@ -67,6 +74,25 @@ fn repeats(side: Side<'_>, step: &str) -> Option<Repeats> {
             ..Facts::default()
         },
     })
+}
+
+/// Nodes that are near their group's centre by elapsed and by CPU time: as with
+/// ratios of figures, others do not carry the difference.
+fn carrying(side: Side<'_>, per_unit: &[Option<&Figure>]) -> Vec<usize> {
+    let mut nodes = side.group.nodes.clone();
+    for figure in per_unit.iter().take(2).copied().flatten() {
+        let log = |node: &usize| {
+            figure
+                .values
+                .get(*node)
+                .map_or(f64::NAN, |value| value.ln())
+        };
+        let logs: Vec<f64> = side.group.nodes.iter().map(log).collect();
+        let is_near = near(&logs);
+        // One without elapsed time may carry the rest.
+        nodes.retain(|node| !log(node).is_finite() || is_near(log(node)));
+    }
+    nodes
 }
 
 /// Samples whose counting error is an interval of this half-width.
@@ -81,10 +107,11 @@ fn counted(value: f64, half: f64) -> u64 {
     whole
 }
 
-/// The nodes' mean, by their spread; of one node by its own interval.
-fn fact(side: Side<'_>, figure: &Figure) -> Option<Measured> {
+/// The nodes' mean, by their spread, which says less the fewer they are; of one
+/// node by its own interval.
+fn fact(nodes: &[usize], figure: &Figure) -> Option<Measured> {
     let of = |column: &[f64]| -> Vec<f64> {
-        let all = Nodes::of(column, &side.group.nodes);
+        let all = Nodes::of(column, nodes);
         all.filter(|value| value.is_finite()).collect()
     };
     let values = of(&figure.values);
@@ -95,8 +122,14 @@ fn fact(side: Side<'_>, figure: &Figure) -> Option<Measured> {
     ) {
         return Some(Measured::new(*value, Some(*low), Some(*high)));
     }
+    let many = values.len() as f64;
+    let student = StudentsT::new(0.0, 1.0, (many - 1.0).max(1.0)).ok()?;
     (!values.is_empty()).then(|| Measured {
         value: mean(&values),
-        error: sd(&values) / (values.len() as f64).sqrt(),
+        error: sd(&values) / many.sqrt() * student.inverse_cdf(0.975) / NORMAL,
     })
 }
+
+#[cfg(test)]
+#[path = "attribution_tests.rs"]
+mod tests;

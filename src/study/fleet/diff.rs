@@ -117,7 +117,7 @@ fn side(side: Side<'_>) -> FleetSide {
 }
 
 /// Figures that a node of the group has.
-fn figures<'a>(side: Side<'a>) -> Vec<&'a Figure> {
+pub(super) fn figures<'a>(side: Side<'a>) -> Vec<&'a Figure> {
     let is_there = |figure: &&Figure| {
         let mut values = Nodes::of(&figure.values, &side.group.nodes);
         values.any(f64::is_finite)
@@ -127,7 +127,7 @@ fn figures<'a>(side: Side<'a>) -> Vec<&'a Figure> {
 
 /// Figures of one name. Steps that are called otherwise in the other fleet are
 /// no hindrance where there is only one figure of a name.
-fn pairs<'a>(a: &[&'a Figure], b: &[&'a Figure]) -> Vec<(&'a Figure, &'a Figure)> {
+pub(super) fn pairs<'a>(a: &[&'a Figure], b: &[&'a Figure]) -> Vec<(&'a Figure, &'a Figure)> {
     let exact = |figure: &Figure| {
         (
             figure.step.clone(),
@@ -251,13 +251,14 @@ fn compared(a: &[f64], b: &[f64]) -> Option<(f64, Option<Sure>)> {
 /// Logarithms of the values that carry a comparison.
 fn carried(values: &[f64]) -> Vec<f64> {
     let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    match bulk(&logs) {
-        Some(bulk) if bulk.scale > 0.0 => {
-            let is_near = |log: &f64| (log - bulk.centre).abs() <= FAR * bulk.scale;
-            logs.into_iter().filter(is_near).collect()
-        }
-        _ => logs,
-    }
+    let is_near = near(&logs);
+    logs.into_iter().filter(|log| is_near(*log)).collect()
+}
+
+/// Is a value near the centre of these?
+pub(super) fn near(logs: &[f64]) -> impl Fn(f64) -> bool + use<> {
+    let bulk = bulk(logs).filter(|bulk| bulk.scale > 0.0);
+    move |log| bulk.is_none_or(|bulk| (log - bulk.centre).abs() <= FAR * bulk.scale)
 }
 
 fn settings(a: Side<'_>, b: Side<'_>) -> Vec<FleetSettingChange> {

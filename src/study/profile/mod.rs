@@ -276,4 +276,4 @@ const NOTHING: Bounds = Bounds {
 };
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
