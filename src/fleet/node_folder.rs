@@ -13,8 +13,7 @@ use super::files::{Folder, How, Readers, json};
 use super::folder::FolderError;
 use super::record_id;
 use crate::record::{
-    FLEET_NODE_SCHEMA, FleetNode, FleetRecord, HostRecord, NodeFigure, NodeStep, Outline,
-    StepState, id_of,
+    FLEET_NODE_SCHEMA, FleetNode, FleetRecord, HostRecord, NodeFigure, NodeStep, StepState, id_of,
 };
 
 /// Attempts of one node; more are a mistake somewhere.
@@ -314,7 +313,7 @@ impl NodeFolder {
             if !known.contains_key(name) {
                 match self.record_in(folder, &fleet.id, name) {
                     Ok(Some(body)) => {
-                        known.insert(name.clone(), figures_of(name, &body));
+                        known.insert(name.clone(), NodeFigure::all_of(name, &body));
                     }
                     Ok(None) => {}
                     Err(error) => unusable.push(error.to_string()),
@@ -483,18 +482,4 @@ fn none_or<T>(error: FolderError) -> Result<Option<T>, FolderError> {
         FolderError::File { reason, .. } if reason.kind() == io::ErrorKind::NotFound => Ok(None),
         other => Err(other),
     }
-}
-
-fn figures_of(step: &str, body: &str) -> Vec<NodeFigure> {
-    let figures = Outline::of(body).figures.into_iter();
-    figures
-        .map(|figure| NodeFigure {
-            step: step.to_owned(),
-            name: figure.name,
-            unit: figure.unit,
-            value: figure.value,
-            low: figure.low,
-            high: figure.high,
-        })
-        .collect()
 }

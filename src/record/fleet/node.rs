@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Entry, HostRecord, StoredRecord};
+use crate::record::{Entry, HostRecord, Outline, StoredRecord};
 
 /// Schema of [`FleetNode`].
 pub const FLEET_NODE_SCHEMA: &str = "pinwise.fleet-node/1";
@@ -95,6 +95,24 @@ pub struct NodeFigure {
     pub low: Option<f64>,
     /// Upper end of its interval.
     pub high: Option<f64>,
+}
+
+impl NodeFigure {
+    /// The figures of a record as stored, which a step of a node made.
+    #[must_use]
+    pub fn all_of(step: &str, body: &str) -> Vec<Self> {
+        let figures = Outline::of(body).figures.into_iter();
+        figures
+            .map(|figure| Self {
+                step: step.to_owned(),
+                name: figure.name,
+                unit: figure.unit,
+                value: figure.value,
+                low: figure.low,
+                high: figure.high,
+            })
+            .collect()
+    }
 }
 
 impl FleetNode {

@@ -1,47 +1,23 @@
 //! Two fleets of simulated machines that differ in one known thing.
 
 use super::super::groups;
+use super::super::tests::node_with;
 use super::*;
-use crate::record::{FLEET_NODE_SCHEMA, FleetDiff, FleetNode, NodeFigure, Outline, PartRecord};
+use crate::record::{FleetDiff, FleetNode, NodeFigure, PartRecord};
 use crate::study::profile::tests::{A, Truth, profiled};
 
-const NODES: u64 = 9;
+const NODES: usize = 9;
 
 /// A node whose step profiled a program on a machine like this.
-fn node(number: u64, step: &str, truth: Truth, seed: u64) -> FleetNode {
+fn node(number: usize, step: &str, truth: Truth, seed: u64) -> FleetNode {
     let body = serde_json::to_string(&profiled(truth, seed)).unwrap();
-    let figures = Outline::of(&body).figures.into_iter();
-    let name = format!("n{number}");
-    FleetNode {
-        schema: FLEET_NODE_SCHEMA.to_owned(),
-        id: FleetNode::id_of("f", &name),
-        fleet: "f".to_owned(),
-        started: String::new(),
-        ended: None,
-        attempts: 1,
-        host: None,
-        settings: [("bios".to_owned(), "1.4".to_owned())].into(),
-        steps: Vec::new(),
-        figures: figures
-            .map(|figure| NodeFigure {
-                step: step.to_owned(),
-                name: figure.name,
-                unit: figure.unit,
-                value: figure.value,
-                low: figure.low,
-                high: figure.high,
-            })
-            .collect(),
-        clock_ahead_s: None,
-        tags: Vec::new(),
-        node: name,
-    }
+    node_with(number, &[], NodeFigure::all_of(step, &body))
 }
 
-fn fleet(step: &str, nodes: u64, truth: impl Fn(u64) -> Truth, seed: u64) -> Nodes {
+fn fleet(step: &str, nodes: usize, truth: impl Fn(usize) -> Truth, seed: u64) -> Nodes {
     let mut fleet = Nodes::new();
     for number in 0..nodes {
-        fleet.add(node(number, step, truth(number), seed + number));
+        fleet.add(node(number, step, truth(number), seed + number as u64));
     }
     fleet
 }

@@ -68,8 +68,18 @@ fn node(number: usize, random: &mut ChaCha8Rng, freedom: f64) -> FleetNode {
             });
         }
     }
+    node_with(number, &[("smt", "on")], figures)
+}
+
+/// A node of these figures; beside its serial number and its BIOS it has these
+/// settings.
+pub(super) fn node_with(
+    number: usize,
+    more: &[(&str, &str)],
+    figures: Vec<NodeFigure>,
+) -> FleetNode {
     let name = format!("n{number}");
-    let settings = [("bios", "1.4"), ("smt", "on"), ("serial", name.as_str())];
+    let settings = [("bios", "1.4"), ("serial", name.as_str())];
     FleetNode {
         schema: FLEET_NODE_SCHEMA.to_owned(),
         id: FleetNode::id_of("f", &name),
@@ -78,7 +88,7 @@ fn node(number: usize, random: &mut ChaCha8Rng, freedom: f64) -> FleetNode {
         ended: None,
         attempts: 1,
         host: None,
-        settings: { settings.iter() }
+        settings: { settings.iter().chain(more) }
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect(),
         steps: Vec::new(),
