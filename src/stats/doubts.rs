@@ -27,14 +27,12 @@ use super::judge::Judge;
 use super::paired::{Interval, Paired, hodges_lehmann};
 use super::{Responses, interaction, normal};
 
+mod early;
+
 /// Chance of a false alarm of each test, over all arms.
 const ALARM: f64 = 0.025;
 /// Fewer blocks than this are not tested.
 const LEAST_BLOCKS: usize = 8;
-/// Of fewer blocks than this, an after-effect may hide from its test.
-const FEW_BLOCKS: usize = 16;
-/// Standard deviations from which on a claim is put off.
-const SUSPICIOUS: f64 = 1.5;
 /// Share of the whole estimate that every part must have.
 const LEAST_SHARE: f64 = 0.5;
 
@@ -46,6 +44,11 @@ struct Limits {
     percentile: f64,
     same: f64,
 }
+
+/// A mean that is so many times the smallest effect of interest away is not the
+/// same, whatever its test says: one slow run of ten proves nothing and may be
+/// one of many.
+const FAR_FROM_SAME: f64 = 2.0;
 
 /// At the last look, and before.
 const LAST: Limits = Limits {
@@ -378,25 +381,6 @@ impl Judged {
         (known.len() >= LEAST_BLOCKS).then_some(known)
     }
 
-    /// Before the end, is a claim worth some more blocks first? A difference that
-    /// fades may be gone soon, and in few blocks an after-effect may make a claim
-    /// before its own test can find it.
-    fn is_early(&self, data: &Responses, differences: &[f64], around: &Circumstances) -> bool {
-        let is_claim = matches!(self.decision, Decision::Faster | Decision::Slower);
-        if self.is_last || !is_claim {
-            return false;
-        }
-        let whole = hodges_lehmann(differences);
-        let towards = |z: Option<f64>| z.is_some_and(|z| z * whole.signum() < -SUSPICIOUS);
-        let fades = towards(interaction::z(differences, &ln_time(differences.len())));
-        let is_few = differences.len() < FEW_BLOCKS;
-        let is_left = is_few
-            && self
-                .known(data, around)
-                .is_some_and(|known| towards(self.left_behind(&known)));
-        fades || is_left
-    }
-
     /// Warming up, filling caches, throttling: most happens early, so time
     /// counts by its logarithm.
     fn time(&self, differences: &[f64]) -> Option<Split> {
@@ -450,7 +434,8 @@ impl Judged {
             Decision::Same if self.judge == Judge::Typical => {
                 return estimate.abs() > self.delta
                     && judge != Judge::Typical
-                    && p_value(family, 0.0) <= limits.same;
+                    && (p_value(family, 0.0) <= limits.same
+                        || judge == Judge::Mean && estimate.abs() > FAR_FROM_SAME * self.delta);
             }
             Decision::Same | Decision::Undecided => return false,
         };

@@ -60,9 +60,18 @@ fn experiment(world: World, blocks: usize, seed: u64) -> (Responses, Circumstanc
 
 /// Of 200 experiments of 60 blocks, how many raise this doubt?
 fn raised(world: World, doubt: impl Fn(&Doubts) -> bool) -> usize {
+    raised_at((60, true), world, doubt)
+}
+
+/// Of 200 of so many blocks, at the last look or before it?
+fn raised_at(
+    (blocks, is_last): (usize, bool),
+    world: World,
+    doubt: impl Fn(&Doubts) -> bool,
+) -> usize {
     (0..200)
         .filter(|&seed| {
-            let (data, around) = experiment(world, 60, seed);
+            let (data, around) = experiment(world, blocks, seed);
             let pairs = Judge::Typical.family(&data, 1, 0);
             let middle = estimate(pairs.as_ref());
             let judged = Judged {
@@ -74,7 +83,7 @@ fn raised(world: World, doubt: impl Fn(&Doubts) -> bool) -> usize {
                 delta: 0.01,
                 decision: decide(interval_around(pairs.as_ref(), middle, 0.04), 0.01),
                 contrasts: 1,
-                is_last: true,
+                is_last,
             };
             doubt(&judged.doubts(&data, &around))
         })
@@ -159,6 +168,38 @@ fn few_slow_runs_contradict_many_quick_ones() {
         ..World::default()
     };
     assert!(raised(even, Doubts::depends_on_tail) <= 4);
+}
+
+#[test]
+fn what_may_be_gone_soon_waits_before_the_end() {
+    let early = |world| raised_at((12, false), world, |d| d.is_early);
+    let gaining = World {
+        gains: 0.05,
+        ..World::default()
+    };
+    let warming = World {
+        cold: 0.05,
+        ..World::default()
+    };
+    assert!(early(gaining) >= 120, "{}", early(gaining));
+    assert!(early(warming) >= 120, "{}", early(warming));
+    // Chance alone is beyond half a standard deviation in 62 of 200; 20 are three
+    // deviations of that.
+    let clean = early(World {
+        effect: 0.05,
+        ..World::default()
+    });
+    assert!(clean <= 82, "{clean}");
+    // At the last look nothing is left to wait for.
+    assert_eq!(raised_at((12, true), warming, |d| d.is_early), 0);
+}
+
+#[test]
+fn two_arms_are_not_the_same_after_a_few_blocks() {
+    let equal = World::default();
+    let is_early = |blocks| raised_at((blocks, false), equal, |d| d.is_early);
+    assert!(is_early(20) > 100);
+    assert!(is_early(24) < 20);
 }
 
 #[test]

@@ -263,10 +263,10 @@ impl<'a> Engine<'a> {
             };
             let runs = self.runs_of_arms();
             let leader = standing.leader;
-            let is_tried = match leader {
-                DEFAULT => runs[DEFAULT] >= LEAST_RUNS_OF_DEFAULT,
-                _ => runs[leader] >= LEAST_RUNS,
-            };
+            // Blocks made for other reasons hold runs of `os-default`, too: those
+            // that it still lacks come last.
+            let is_tried = leader == DEFAULT || runs[leader] >= LEAST_RUNS;
+            let is_lacking = leader == DEFAULT && runs[DEFAULT] < LEAST_RUNS_OF_DEFAULT;
             let is_open_whether = || {
                 let open = self.open();
                 let matters = matters(belief, &open, &self.rule());
@@ -286,8 +286,8 @@ impl<'a> Engine<'a> {
                     surveys += 1;
                     next_survey(belief, &self.open())
                 }
+                (true, true) if is_lacking => vec![DEFAULT],
                 (true, true) => return Ok(()),
-                (true, false) if leader == DEFAULT => vec![DEFAULT],
                 (true, false) => vec![DEFAULT, leader],
                 (false, _) => next_block(belief, standing, &runs),
             };
