@@ -266,6 +266,8 @@ impl Reader {
 
     fn note_question(&mut self, operation: &Operation, origin: Origin) {
         self.turn.asks |= operation.sets_flags && origin == Origin::Looked;
+        let compares = operation.step.is_some_and(|step| step.to.is_none());
+        self.turn.works |= compares && origin == Origin::Carried;
         let question = operation
             .condition
             .map(|Condition { question, .. }| question);

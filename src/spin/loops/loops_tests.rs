@@ -345,6 +345,24 @@ fn loads_without_hints_wait_only_where_every_turn_is_alike() {
         0xc3,
     ];
     assert_eq!(check(&x86(&counted), 2, LoopKind::Work, None).looks, 0);
+    // Counting primes until a flag is set.
+    let prime = [
+        0x8b, 0x07, // 0: mov eax, [rdi]
+        0x83, 0xc6, 0x02, // 2: add esi, 2
+        0x85, 0xc0, // 5: test eax, eax
+        0x75, 0x17, // 7: jne 20
+        0xb9, 0x03, 0x00, 0x00, 0x00, // 9: mov ecx, 3
+        0x83, 0xc1, 0x02, // e: add ecx, 2
+        0x89, 0xf0, // 11: mov eax, esi
+        0x31, 0xd2, // 13: xor edx, edx
+        0xf7, 0xf1, // 15: div ecx
+        0x85, 0xd2, // 17: test edx, edx
+        0x75, 0xf3, // 19: jne e
+        0xeb, 0xe3, // 1b: jmp 0
+        0x90, 0x90, 0x90, // 1d
+        0xc3, // 20: ret
+    ];
+    check(&x86(&prime), 2, LoopKind::Work, None);
 }
 
 #[test]
