@@ -1,6 +1,6 @@
 //! What PAUSE costs, as text.
 
-use crate::format::nanoseconds;
+use crate::format::{nanoseconds, three_digits};
 use crate::record::{CpuPauseRecord, PauseCheckRecord, SpinPauseRecord};
 use crate::report::style::{Palette, paragraph, table, visible};
 
@@ -95,17 +95,22 @@ pub fn spin_check(check: &PauseCheckRecord, palette: Palette) -> String {
 }
 
 fn row(cpu: &CpuPauseRecord) -> Vec<String> {
-    let range = |low: Option<f64>, high: Option<f64>| {
+    let range = |low: Option<f64>, high: Option<f64>, text: fn(f64) -> String| {
         low.zip(high).map_or_else(
             || "–".to_owned(),
-            |(low, high)| format!("{low:.1}–{high:.1}"),
+            |(low, high)| format!("{}–{}", text(low), text(high)),
         )
     };
+    let cycles = |cycles: f64| format!("{cycles:.1}");
     let levels = match cpu.levels.as_slice() {
         [low, high] => {
             let level = |level: &crate::record::LevelRecord| match level.pause_cycles {
                 Some(cycles) => format!("{cycles:.0} c {:.0} %", 100.0 * level.share),
-                None => format!("{:.1} ns {:.0} %", level.pause_ns, 100.0 * level.share),
+                None => format!(
+                    "{} {:.0} %",
+                    nanoseconds(level.pause_ns),
+                    100.0 * level.share
+                ),
             };
             format!("{}, {}", level(low), level(high))
         }
@@ -113,11 +118,10 @@ fn row(cpu: &CpuPauseRecord) -> Vec<String> {
     };
     vec![
         cpu.cpu.to_string(),
-        format!("{:.1}", cpu.pause_ns),
-        range(cpu.pause_ns_low, cpu.pause_ns_high),
-        cpu.pause_cycles
-            .map_or_else(|| "–".to_owned(), |cycles| format!("{cycles:.1}")),
-        range(cpu.pause_cycles_low, cpu.pause_cycles_high),
+        three_digits(cpu.pause_ns),
+        range(cpu.pause_ns_low, cpu.pause_ns_high, three_digits),
+        cpu.pause_cycles.map_or_else(|| "–".to_owned(), cycles),
+        range(cpu.pause_cycles_low, cpu.pause_cycles_high, cycles),
         cpu.method.clone().unwrap_or_else(|| "–".to_owned()),
         cpu.ghz
             .map_or_else(|| "–".to_owned(), |ghz| format!("{ghz:.2}")),

@@ -166,7 +166,13 @@ function cpuTable(record: PauseRecord): HTMLElement {
       c.method ?? null,
       typeof c.ghz === 'number' ? `${c.ghz.toFixed(2)} GHz` : null,
       (c.levels ?? [])
-        .map((l) => `${quantity(l.pause_ns, 'ns')} (${percent(l.share, 0)})`)
+        .map((l) => {
+          const cost =
+            typeof l.pause_cycles === 'number'
+              ? `${l.pause_cycles.toFixed(0)} cycles`
+              : quantity(l.pause_ns, 'ns');
+          return `${cost} (${percent(l.share, 0)})`;
+        })
         .join(', '),
       (c.hints ?? [])
         .map((x) => `${x.hint ?? ''} ${quantity(x.ns, 'ns')}`)
