@@ -14,8 +14,8 @@ use crate::support::{has_program, pinwise, skipped, texts};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Makes code at run time, says `ready`, and executes it for half a second, or
-/// for ever. By its first argument it names that code, hides a pipe where its
-/// names should be, or says that a pipe is its program.
+/// for ever. By its first argument it names that code in a list or in a dump, hides
+/// a pipe where its names should be, or says that a pipe is its program.
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -43,6 +43,25 @@ int main(int argc, char **argv) {
   unlink(path);
   if (!strcmp(argv[1], "pipe")) {
     mkfifo(path, 0600);
+  } else if (!strcmp(argv[1], "dump")) {
+    struct {
+      unsigned magic, version, header, machine, zero, pid;
+      unsigned long long time, flags;
+      unsigned load, size;
+      unsigned long long load_time;
+      unsigned load_pid, thread;
+      unsigned long long file_address, address, bytes, index;
+      char name[17];
+    } __attribute__((packed)) dump = {.magic = 0x4a695444, .version = 1, .header = 40,
+        .size = 73, .address = (unsigned long long)page, .bytes = 32,
+        .name = "made_at_run_time"};
+    snprintf(path, sizeof path, "%s/jit-%d.dump", argv[2], (int)getpid());
+    FILE *file = fopen(path, "w+");
+    fwrite(&dump, sizeof dump, 1, file);
+    fflush(file);
+    if (mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(file), 0) == MAP_FAILED)
+      return 3;
+    fclose(file);
   } else {
     FILE *map = fopen(path, "w");
     fprintf(map, "%lx 20 made_at_run_time\n", (unsigned long)page);
@@ -59,7 +78,7 @@ int main(int argc, char **argv) {
   printf("ready\n");
   fflush(stdout);
   clock_t end = clock() + CLOCKS_PER_SEC / 2;
-  while (argc > 2 || clock() < end) made();
+  while (!strcmp(argv[1], "pipe") || clock() < end) made();
   unlink(path);
   return 0;
 }
@@ -158,12 +177,37 @@ fn code_made_at_run_time_has_the_names_that_its_program_gives() {
     let Some(program) = program(test, folder.path()) else {
         return;
     };
+    let (program, here) = (program.to_str().unwrap(), folder.path().to_str().unwrap());
     // By the time that names are looked up, the program is gone.
-    let record = profiled(folder.path(), &["--", program.to_str().unwrap(), "names"]);
+    for way in ["list", "dump"] {
+        let record = profiled(folder.path(), &["--", program, way, here]);
+        if record["event"] == "proc" {
+            return skipped(test, &format!("no samples here: {}", record["notes"]));
+        }
+        assert!(
+            share(&record, "made_at_run_time") > 0.5,
+            "{way}: {record:#}"
+        );
+    }
+}
+
+#[test]
+fn functions_of_node_have_the_names_of_its_dump() {
+    let test = "untrusted::functions_of_node_have_the_names_of_its_dump";
+    if !has_program("node") {
+        return skipped(test, "no node");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let hot = "function hotSum(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) % 1009; return s; }\n\
+        let all = 0; while (process.cpuUsage().user < 7e5) all += hotSum(100000); console.log(all);\n";
+    std::fs::write(here.join("sum.js"), hot).unwrap();
+    let command = format!("cd {} && exec node --perf-prof sum.js", here.display());
+    let record = profiled(here, &["--", "sh", "-c", &command]);
     if record["event"] == "proc" {
         return skipped(test, &format!("no samples here: {}", record["notes"]));
     }
-    assert!(share(&record, "made_at_run_time") > 0.5, "{record:#}");
+    assert!(share(&record, "hotSum") > 0.4, "{record:#}");
 }
 
 /// What a process waits in: the number of the system call.

@@ -1,4 +1,5 @@
-//! What sampling costs the sampled: `pinwise spin attach` beside `perf record`.
+//! What sampling costs the sampled: `pinwise spin attach` and `profile` beside
+//! `perf record`, with callers by frame pointers and by unwind tables.
 //!
 //! Fixed work of one thread, its CPU time as the kernel counts it. One per cent
 //! is below the noise of shared machines, so that sampling twenty times as
@@ -31,15 +32,23 @@ enum Sampler {
     NoneAgain,
     Pinwise(u32),
     Perf(u32),
+    /// Callers are found by unwind tables: pinwise does it while sampling, perf
+    /// afterwards.
+    PinwiseTables(u32),
+    PerfTables(u32),
 }
 
-const SAMPLERS: [Sampler; 6] = [
+const SAMPLERS: [Sampler; 10] = [
     Sampler::None,
     Sampler::NoneAgain,
     Sampler::Pinwise(USUAL_HZ),
     Sampler::Pinwise(OFTEN_HZ),
     Sampler::Perf(USUAL_HZ),
     Sampler::Perf(OFTEN_HZ),
+    Sampler::PinwiseTables(USUAL_HZ),
+    Sampler::PinwiseTables(OFTEN_HZ),
+    Sampler::PerfTables(USUAL_HZ),
+    Sampler::PerfTables(OFTEN_HZ),
 ];
 
 /// CPU time of the command, and of pinwise where it tells it, s.
@@ -74,7 +83,8 @@ CPU time of `pinwise {}` (one thread) as the kernel counts it, over that of an
 unsampled run of the same round; {ROUNDS} rounds in random order, medians with
 quartiles. *At {USUAL_HZ} Hz*: the cost scaled to that rate, asked to be ≤ 1 %. *Own* is
 pinwise's own CPU time while sampling, over that of the command; names and code
-are found afterwards.
+are found afterwards. With unwind tables (`dwarf`) each sample carries a copy of the
+stack; pinwise finds the callers while sampling, perf only writes the copy.
 
 | | ratio | at {USUAL_HZ} Hz | own | samples |
 |---|---|---|---|---|
@@ -116,13 +126,19 @@ impl Sampler {
             Self::NoneAgain => "not sampled, again".to_owned(),
             Self::Pinwise(hz) => format!("pinwise spin attach --hz {hz}"),
             Self::Perf(hz) => format!("perf record -e cpu-clock -g -F {hz}"),
+            Self::PinwiseTables(hz) => format!("pinwise profile --stacks dwarf --hz {hz}"),
+            Self::PerfTables(hz) => {
+                format!("perf record -e cpu-clock --call-graph dwarf -F {hz}")
+            }
         }
     }
 
     const fn hz(self) -> Option<u32> {
         match self {
             Self::None | Self::NoneAgain => None,
-            Self::Pinwise(hz) | Self::Perf(hz) => Some(hz),
+            Self::Pinwise(hz) | Self::Perf(hz) | Self::PinwiseTables(hz) | Self::PerfTables(hz) => {
+                Some(hz)
+            }
         }
     }
 
@@ -130,19 +146,28 @@ impl Sampler {
         let folder = setting.folder.path();
         let note = folder.join("sampled.json");
         let wrapper = std::env::current_exe()?;
+        let hz = self.hz().unwrap_or_default().to_string();
         let mut command = match self {
             Self::None | Self::NoneAgain => Command::new(&wrapper),
-            Self::Pinwise(hz) => {
+            Self::Pinwise(_) | Self::PinwiseTables(_) => {
                 let mut command = Command::new(&setting.pinwise);
-                command.args(["--store", "none", "--format", "json", "spin", "attach"]);
-                command.args(["--event", "cpu-clock", "--hz", &hz.to_string(), "--"]);
+                command.args(["--store", "none", "--format", "json"]);
+                command.args(match self {
+                    Self::Pinwise(_) => &["spin", "attach"][..],
+                    _ => &["profile", "--stacks", "dwarf"],
+                });
+                command.args(["--event", "cpu-clock", "--hz", &hz, "--"]);
                 command.arg(&wrapper);
                 command
             }
-            Self::Perf(hz) => {
+            Self::Perf(_) | Self::PerfTables(_) => {
                 let mut command = Command::new("perf");
-                command.args(["record", "-q", "-e", "cpu-clock", "-g"]);
-                command.args(["-F", &hz.to_string(), "-o"]);
+                command.args(["record", "-q", "-e", "cpu-clock"]);
+                command.args(match self {
+                    Self::Perf(_) => &["-g"][..],
+                    _ => &["--call-graph", "dwarf"],
+                });
+                command.args(["-F", &hz, "-o"]);
                 command.arg(folder.join("perf.data")).arg("--");
                 command.arg(&wrapper);
                 command
@@ -158,7 +183,8 @@ impl Sampler {
             let words = String::from_utf8_lossy(&output.stderr).into_owned();
             bail!("{} failed: {}", self.name(), words.trim());
         }
-        let told = matches!(self, Self::Pinwise(_)).then(|| serde_json::from_slice(&output.stdout));
+        let told = matches!(self, Self::Pinwise(_) | Self::PinwiseTables(_))
+            .then(|| serde_json::from_slice(&output.stdout));
         let told: Option<Value> = told.transpose()?;
         let figure = |key: &str| told.as_ref().and_then(|told| told[key].as_f64());
         let note: Value = serde_json::from_slice(&std::fs::read(&note)?)?;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::callers::{Place, Unwinder};
 use super::event::{Kind, period_ns};
 use super::files::is_file;
+use super::made::is_dump;
 use super::maps::{self, Mapping, Maps};
 use super::pages::Pages;
 use super::records::{Chain, Record, Registers};
@@ -80,6 +81,8 @@ pub(super) struct Collector {
     pub(super) pages: Pages,
     /// Processes that run code which is from no file.
     makers: BTreeSet<i32>,
+    /// What processes have mapped that holds the names of such code.
+    dumps: BTreeMap<i32, String>,
 }
 
 impl Collector {
@@ -105,12 +108,18 @@ impl Collector {
             file_offsets: Vec::new(),
             pages: Pages::default(),
             makers: BTreeSet::new(),
+            dumps: BTreeMap::new(),
         }
     }
 
     /// Processes that were seen in code which is from no file.
     pub(super) const fn makers(&self) -> &BTreeSet<i32> {
         &self.makers
+    }
+
+    /// Paths of what processes have mapped that holds the names of such code.
+    pub(super) const fn dumps(&self) -> &BTreeMap<i32, String> {
+        &self.dumps
     }
 
     /// The events that were opened for this thread have this number.
@@ -124,18 +133,12 @@ impl Collector {
             return;
         }
         for line in text.lines().filter_map(maps::parse_line) {
-            let module = self.module(if line.path.is_empty() {
+            let path = if line.path.is_empty() {
                 ANONYMOUS
             } else {
                 line.path
-            });
-            let process = self.processes.entry(pid).or_default();
-            process.maps.insert(Mapping {
-                start: line.start,
-                end: line.end,
-                offset: line.offset,
-                module,
-            });
+            };
+            self.map(pid, path, (line.start, line.end), line.offset);
         }
     }
 
@@ -164,14 +167,8 @@ impl Collector {
                 offset,
                 path,
             } => {
-                let module = self.module(&String::from_utf8_lossy(path));
-                let process = self.processes.entry(*pid).or_default();
-                process.maps.insert(Mapping {
-                    start: *start,
-                    end: start.saturating_add(*length),
-                    offset: *offset,
-                    module,
-                });
+                let end = start.saturating_add(*length);
+                self.map(*pid, &String::from_utf8_lossy(path), (*start, end), *offset);
             }
             Record::Named {
                 pid,
@@ -184,6 +181,7 @@ impl Collector {
                     let process = self.processes.entry(*pid).or_default();
                     process.generation += 1;
                     process.maps.clear();
+                    self.dumps.remove(pid);
                 }
             }
             Record::Fork {
@@ -204,8 +202,25 @@ impl Collector {
         }
     }
 
+    fn map(&mut self, pid: i32, path: &str, (start, end): (u64, u64), offset: u64) {
+        if is_dump(path) {
+            self.dumps.insert(pid, path.to_owned());
+        }
+        let module = self.module(path);
+        let process = self.processes.entry(pid).or_default();
+        process.maps.insert(Mapping {
+            start,
+            end,
+            offset,
+            module,
+        });
+    }
+
     /// A new process has what its maker had mapped.
     fn begin(&mut self, pid: i32, parent: i32) {
+        if let Some(dump) = self.dumps.get(&parent).cloned() {
+            self.dumps.insert(pid, dump);
+        }
         let parent = self.processes.get(&parent);
         let maps = parent.map(|parent| parent.maps.clone());
         let process = self.processes.entry(pid).or_default();

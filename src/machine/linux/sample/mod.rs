@@ -156,7 +156,8 @@ impl Session {
         if let Some(source) = &mut self.source {
             source.drain(&mut self.collector);
             self.collector.pages.read_memory();
-            self.name_files.open_of(self.collector.makers());
+            self.name_files
+                .open_of(self.collector.makers(), self.collector.dumps());
         }
         if now >= self.next {
             self.times.look();
