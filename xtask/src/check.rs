@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::programs::{cargo, find, step, tests_step};
-use crate::{bpf, generated, web};
+use crate::{bpf, fuzz, generated, web};
 
 /// Format, lints, tests, documents. What fails does not hide the rest: all are
 /// run, and those that failed are named at the end.
@@ -21,6 +21,7 @@ pub(crate) fn check() -> Result<()> {
         lints,
         lints_of_the_library_alone,
         tests,
+        fuzz_targets,
         web::in_browser,
         bpf::check,
         documentation,
@@ -77,6 +78,10 @@ fn lints_of_the_library_alone() -> Result<()> {
 fn tests() -> Result<()> {
     let mut command = cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
     tests_step(command.env("INSTA_UPDATE", "no"))
+}
+
+fn fuzz_targets() -> Result<()> {
+    fuzz::fuzz(None)
 }
 
 fn documentation() -> Result<()> {

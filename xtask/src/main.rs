@@ -11,19 +11,22 @@ mod bench;
 mod bpf;
 mod check;
 mod demo;
+mod fuzz;
 mod generated;
 mod programs;
 mod web;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 const USAGE: &str = "\
 Usage: cargo xtask COMMAND
 
   demo              build pinwise and compare placements of a real program
   check             format, lints, all tests, generated documents: what CI runs
+  fuzz [SECONDS]    run every fuzz target under libFuzzer, 10 s each unless told
   bless             accept the output that tests saw as the one they expect
   gen [--check]     write docs/cli.md, man pages and completions (or check docs)
   web               build the page of reports and `serve` (with Node)
@@ -49,6 +52,11 @@ fn run(arguments: &[&str]) -> Result<()> {
     match arguments {
         ["demo"] => demo::run(),
         ["check"] => check::check(),
+        ["fuzz"] => fuzz::fuzz(None),
+        ["fuzz", seconds] => {
+            let seconds: u64 = seconds.parse().context("SECONDS is a whole number")?;
+            fuzz::fuzz(Some(Duration::from_secs(seconds.max(1))))
+        }
         ["bless"] => check::bless(),
         ["gen"] => generated::write(),
         ["gen", "--check"] => generated::check(),

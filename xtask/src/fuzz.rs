@@ -1,0 +1,165 @@
+//! All fuzz targets under libFuzzer, a few seconds each: enough for what lies near
+//! the seeds. `fuzz/README.md` says how to look for longer.
+//!
+//! Without a sanitizer the compiler flags are stable, and no other toolchain is
+//! needed. What a target finds fails the check and stays in `fuzz/libfuzzer/artifacts`.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::programs::{cargo, find, output, root, step, target};
+
+/// What each target gets where there are processors enough.
+const EACH: Duration = Duration::from_secs(10);
+/// What all get together.
+const ALL: Duration = Duration::from_secs(170);
+/// An input that takes longer, s, or more memory, MiB, is a finding.
+const TIMEOUT_S: u32 = 10;
+const MEMORY_MIB: u32 = 1024;
+/// Lines of a failing target that are shown.
+const SHOWN: usize = 30;
+
+/// What libFuzzer needs to see which code an input reaches.
+const FLAGS: &str = "-Cpasses=sancov-module \
+    -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+    -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing";
+
+/// Builds the targets and runs them side by side; `each` is the time of one.
+pub(crate) fn fuzz(each: Option<Duration>) -> Result<()> {
+    let Some(program) = build()? else {
+        return Ok(());
+    };
+    let targets = targets()?;
+    let lanes = std::thread::available_parallelism().map_or(1, usize::from);
+    let each = each.unwrap_or_else(|| share(targets.len(), lanes));
+    eprintln!(
+        "xtask: {} fuzz targets, {} s each, {lanes} at once",
+        targets.len(),
+        each.as_secs()
+    );
+    let open = Mutex::new(VecDeque::from(targets));
+    let failed = Mutex::new(Vec::new());
+    let work = || {
+        while let Some(target) = open.lock().ok().and_then(|mut open| open.pop_front()) {
+            let line = match run(&program, &target, each) {
+                Ok(done) => format!("fuzz {target}: {done}"),
+                Err(error) => {
+                    if let Ok(mut failed) = failed.lock() {
+                        failed.push(target.clone());
+                    }
+                    format!("fuzz {target} failed: {error:#}")
+                }
+            };
+            eprintln!("{line}");
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..lanes {
+            scope.spawn(work);
+        }
+    });
+    let mut failed = failed.into_inner().unwrap_or_default();
+    failed.sort();
+    if !failed.is_empty() {
+        bail!("fuzz targets failed: {}", failed.join(", "));
+    }
+    Ok(())
+}
+
+/// The time of one target, so that all end in time.
+fn share(targets: usize, lanes: usize) -> Duration {
+    let rounds = targets.div_ceil(lanes).max(1);
+    let rounds = u32::try_from(rounds).unwrap_or(u32::MAX);
+    EACH.min(ALL / rounds).max(Duration::from_secs(1))
+}
+
+/// The one program of all targets; `None` where it cannot be built here, which is
+/// said.
+fn build() -> Result<Option<PathBuf>> {
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
+    if find(&compiler).is_none() {
+        eprintln!(
+            "SKIPPED fuzz targets: libFuzzer needs a C++ compiler, and there is no {compiler} (apt-get install g++)"
+        );
+        return Ok(None);
+    }
+    let folder = target().join("fuzz");
+    // Flags hold for the named platform alone, and not for what only builds.
+    let host = host()?;
+    let mut command = cargo(&["build", "--release", "--locked", "--quiet"]);
+    command
+        .args(["--manifest-path", "fuzz/libfuzzer/Cargo.toml", "--target"])
+        .arg(&host)
+        .arg("--target-dir")
+        .arg(&folder)
+        .env("RUSTFLAGS", FLAGS)
+        .env_remove("CARGO_ENCODED_RUSTFLAGS");
+    step(&mut command)?;
+    Ok(Some(folder.join(host).join("release/any")))
+}
+
+fn host() -> Result<String> {
+    let told = output(Command::new("rustc").arg("-vV"))?;
+    let host = told.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("rustc -vV names no host")?.to_owned())
+}
+
+/// Each has a folder of seeds.
+fn targets() -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(root().join("fuzz/seeds"))? {
+        names.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// libFuzzer's last line on a target that found nothing.
+fn run(program: &Path, target: &str, each: Duration) -> Result<String> {
+    let fuzz = root().join("fuzz");
+    let artifacts = fuzz.join("libfuzzer/artifacts").join(target);
+    let corpus = fuzz.join("corpus").join(target);
+    for folder in [&artifacts, &corpus] {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("{} cannot be made", folder.display()))?;
+    }
+    let output = Command::new(program)
+        .args([&corpus, &fuzz.join("seeds").join(target)])
+        .arg(format!("-max_total_time={}", each.as_secs()))
+        .arg(format!("-timeout={TIMEOUT_S}"))
+        .arg(format!("-rss_limit_mb={MEMORY_MIB}"))
+        .arg(format!("-artifact_prefix={}/", artifacts.display()))
+        .env("PINWISE_FUZZ", target)
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("{} cannot be started", program.display()))?;
+    let told = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() {
+        let done = told.lines().rfind(|line| line.starts_with("Done "));
+        return Ok(done.context("it ended early")?.to_owned());
+    }
+    let lines: Vec<&str> = told.lines().collect();
+    let last = lines[lines.len().saturating_sub(SHOWN)..].join("\n");
+    bail!("{}\n{last}", output.status)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_targets_end_in_time() {
+        let seconds = |targets, lanes| share(targets, lanes).as_secs();
+        assert_eq!(seconds(31, 2), 10);
+        assert_eq!(seconds(31, 1), 5);
+        assert_eq!(seconds(1, 8), 10);
+        assert_eq!(seconds(1000, 1), 1);
+    }
+}
