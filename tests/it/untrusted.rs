@@ -14,8 +14,8 @@ use crate::support::{has_program, pinwise, skipped, texts};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Makes code at run time, says `ready`, and executes it for half a second, or
-/// for ever. By its first argument it names that code in a list or in a dump, hides
-/// a pipe where its names should be, or says that a pipe is its program.
+/// for ever. By its first argument it names that code in a list, at once or when it
+/// ends, or in a dump, hides a pipe where its names should be, or says that a pipe is its program.
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -32,6 +32,11 @@ static const unsigned char code[] = {0xb8,0x40,0x42,0x0f,0,0xff,0xc8,0x75,0xfc,0
 /* mov w0, 0x10000; subs w0, w0, 1; b.ne; ret */
 static const unsigned code[] = {0x52a00020,0x71000400,0x54ffffe1,0xd65f03c0};
 #endif
+static void list(const char *path, void *page) {
+  FILE *map = fopen(path, "w");
+  fprintf(map, "%lx 20 made_at_run_time\n", (unsigned long)page);
+  fclose(map);
+}
 int main(int argc, char **argv) {
   char path[4096];
   void (*made)(void);
@@ -62,10 +67,8 @@ int main(int argc, char **argv) {
     if (mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(file), 0) == MAP_FAILED)
       return 3;
     fclose(file);
-  } else {
-    FILE *map = fopen(path, "w");
-    fprintf(map, "%lx 20 made_at_run_time\n", (unsigned long)page);
-    fclose(map);
+  } else if (!strcmp(argv[1], "list")) {
+    list(path, page);
   }
   if (!strcmp(argv[1], "pipe")) {
     char gone[4096];
@@ -79,7 +82,15 @@ int main(int argc, char **argv) {
   fflush(stdout);
   clock_t end = clock() + CLOCKS_PER_SEC / 2;
   while (!strcmp(argv[1], "pipe") || clock() < end) made();
-  unlink(path);
+  if (!strcmp(argv[1], "late list")) {
+    /* As Java does it. Whoever reads it takes it away. */
+    char link[4096];
+    list(path, page);
+    snprintf(link, sizeof link, "%s/late", argv[2]);
+    if (symlink(path, link)) return 3;
+  } else {
+    unlink(path);
+  }
   return 0;
 }
 "#;
@@ -179,8 +190,11 @@ fn code_made_at_run_time_has_the_names_that_its_program_gives() {
     };
     let (program, here) = (program.to_str().unwrap(), folder.path().to_str().unwrap());
     // By the time that names are looked up, the program is gone.
-    for way in ["list", "dump"] {
+    for way in ["list", "late list", "dump"] {
         let record = profiled(folder.path(), &["--", program, way, here]);
+        if let Ok(left) = std::fs::read_link(folder.path().join("late")) {
+            let _ = std::fs::remove_file(left);
+        }
         if record["event"] == "proc" {
             return skipped(test, &format!("no samples here: {}", record["notes"]));
         }

@@ -8,9 +8,10 @@ mod jitdump;
 mod perf_map;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use super::super::capture::read_file;
@@ -40,32 +41,58 @@ enum Form {
     Dump,
 }
 
+/// Whose files are looked for. It is kept, since some runtimes write their names
+/// when they end.
+#[derive(Debug)]
+struct Maker {
+    /// The root of its file system.
+    root: File,
+    /// The number by which it calls itself.
+    number: String,
+    user: u32,
+}
+
 /// Files of names by process.
 #[derive(Debug, Default)]
-pub(super) struct NameFiles(BTreeMap<(i32, Form), Opened>);
+pub(super) struct NameFiles {
+    makers: BTreeMap<i32, Maker>,
+    files: BTreeMap<(i32, Form), Opened>,
+}
 
 impl NameFiles {
     /// Opens those that are there by now; `dumps` are paths that processes have
-    /// mapped.
+    /// mapped. Processes may have ended since they were seen first.
     pub(super) fn open_of(&mut self, processes: &BTreeSet<i32>, dumps: &BTreeMap<i32, String>) {
         for &pid in processes {
-            self.open(pid, Form::Map, |own| Some(format!("/tmp/perf-{own}.map")));
-            self.open(pid, Form::Dump, |_| dumps.get(&pid).cloned());
+            let lacks = |form| !self.files.contains_key(&(pid, form));
+            if self.files.len() < MOST_FILES && (lacks(Form::Map) || lacks(Form::Dump)) {
+                self.look(pid, dumps.get(&pid));
+            }
         }
     }
 
-    fn open(&mut self, pid: i32, form: Form, path: impl FnOnce(&str) -> Option<String>) {
-        if self.0.len() < MOST_FILES
-            && !self.0.contains_key(&(pid, form))
-            && let Some(opened) = open(pid, path)
+    fn look(&mut self, pid: i32, dump: Option<&String>) {
+        if (self.makers.contains_key(&pid) || self.makers.len() < MOST_FILES)
+            && let Some(maker) = Maker::of(pid)
         {
-            self.0.insert((pid, form), opened);
+            self.makers.insert(pid, maker);
+        }
+        let Some(maker) = self.makers.get(&pid) else {
+            return;
+        };
+        let map = format!("/tmp/perf-{}.map", maker.number);
+        for (form, path) in [(Form::Map, Some(&map)), (Form::Dump, dump)] {
+            if !self.files.contains_key(&(pid, form))
+                && let Some(opened) = path.and_then(|path| maker.open(path))
+            {
+                self.files.insert((pid, form), opened);
+            }
         }
     }
 
     /// Which were not opened, and why.
     pub(super) fn refusals(&self) -> Vec<String> {
-        let refused = self.0.iter().filter_map(|((pid, _), opened)| {
+        let refused = self.files.iter().filter_map(|((pid, _), opened)| {
             let why = opened.as_ref().err()?;
             Some(format!(
                 "Names of the code that process {pid} made are missing: {why}."
@@ -83,7 +110,7 @@ impl NameFiles {
     ) -> Vec<Option<Symbol>> {
         let mut names = vec![None; addresses.len()];
         for (form, largest) in [(Form::Dump, LARGEST_DUMP), (Form::Map, LARGEST_MAP)] {
-            let Some(Ok(file)) = self.0.get(&(pid, form)) else {
+            let Some(Ok(file)) = self.files.get(&(pid, form)) else {
                 continue;
             };
             if file.metadata().is_ok_and(|file| file.len() > largest) {
@@ -113,25 +140,39 @@ pub(super) fn is_dump(path: &str) -> bool {
     is_file(path) && number.is_some_and(|pid| pid.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Opens the file whose path is made of the number by which the process calls
-/// itself; `None` where there is none, or the process is gone.
-fn open(pid: i32, path: impl FnOnce(&str) -> Option<String>) -> Option<Opened> {
-    let status = read_file(Path::new(&format!("/proc/{pid}/status")))?;
-    let status = String::from_utf8_lossy(&status);
-    let own = last_of(&status, "NStgid:").map_or_else(|| pid.to_string(), str::to_owned);
-    let user: u32 = fields(&status, "Uid:")?.nth(1)?.parse().ok()?;
-    let path = path(&own)?;
-    match open_regular(Path::new(&format!("/proc/{pid}/root{path}"))) {
-        Ok(file) => {
-            let owner = file.metadata().ok()?.uid();
-            if owner == user || owner == ROOT {
-                Some(Ok(file))
-            } else {
-                Some(Err(format!("{path} belongs to another user ({owner})")))
+impl Maker {
+    /// `None` of a process that is gone, or that this user may not look at.
+    fn of(pid: i32) -> Option<Self> {
+        let status = read_file(Path::new(&format!("/proc/{pid}/status")))?;
+        let status = String::from_utf8_lossy(&status);
+        let own = last_of(&status, "NStgid:").map_or_else(|| pid.to_string(), str::to_owned);
+        let user = fields(&status, "Uid:")?.nth(1)?.parse().ok()?;
+        let root = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC)
+            .open(format!("/proc/{pid}/root"));
+        Some(Self {
+            root: root.ok()?,
+            number: own,
+            user,
+        })
+    }
+
+    /// `None` where there is no such file.
+    fn open(&self, path: &str) -> Option<Opened> {
+        let inside = format!("/proc/self/fd/{}{path}", self.root.as_raw_fd());
+        match open_regular(Path::new(&inside)) {
+            Ok(file) => {
+                let owner = file.metadata().ok()?.uid();
+                if owner == self.user || owner == ROOT {
+                    Some(Ok(file))
+                } else {
+                    Some(Err(format!("{path} belongs to another user ({owner})")))
+                }
             }
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => Some(Err(format!("{path}: {error}"))),
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(error) => Some(Err(format!("{path}: {error}"))),
     }
 }
 
