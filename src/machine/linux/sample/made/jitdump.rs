@@ -11,7 +11,7 @@ use std::io::{BufRead, BufReader, Read};
 use super::{Covered, FromStart, LARGEST_DUMP, Name};
 use crate::profile::Symbol;
 
-/// "JiTD", in the byte order of the machine.
+/// `JiTD`, in the byte order of the machine.
 const MAGIC: u32 = 0x4a69_5444;
 const LOAD: u32 = 0;
 const MOVE: u32 = 1;
