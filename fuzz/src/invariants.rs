@@ -7,7 +7,7 @@ use std::io::Cursor;
 use std::path::Path;
 
 use pinwise::placement::{Placement, Realised};
-use pinwise::record::{HostRecord, Record, TopologyRecord, TraceRecord, TraceSource};
+use pinwise::record::{HostRecord, Record, TopologyRecord, TraceRecord, TraceSource, TraceTier};
 use pinwise::report::{self, Palette, TraceCsv, TracePerfetto};
 use pinwise::study::trace::{About, Book};
 use pinwise::topology::{CpuSet, Level, Node, NodeKind, Topology};
@@ -152,7 +152,7 @@ fn about(notes: Vec<String>, topology: &Topology) -> About {
             path: "trace".to_owned(),
             pid: None,
         },
-        tier: "perf.data".to_owned(),
+        tier: TraceTier::PerfData,
         host: HostRecord::new("local".to_owned(), false, topology),
         span_ns: None,
         throttled: None,

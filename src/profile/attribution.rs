@@ -127,22 +127,6 @@ pub enum PartKind {
     Unexplained,
 }
 
-impl PartKind {
-    /// As records have it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::HintLength => "spin-wait-length",
-            Self::HintCount => "spin-wait-count",
-            Self::Hints => "spin-waits",
-            Self::Memory => "memory",
-            Self::Frequency => "frequency",
-            Self::Waiting => "waiting",
-            Self::Unexplained => "unexplained",
-        }
-    }
-}
-
 /// A part of the difference.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {

@@ -24,33 +24,6 @@ pub enum Kind {
     Broken,
 }
 
-impl Kind {
-    /// As records have it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Kernel => "kernel",
-            Self::Pause => "pause",
-            Self::LeftOut => "left_out",
-            Self::Broken => "broken",
-        }
-    }
-
-    /// From [`Kind::name`].
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        let kinds = [
-            Self::User,
-            Self::Kernel,
-            Self::Pause,
-            Self::LeftOut,
-            Self::Broken,
-        ];
-        kinds.into_iter().find(|kind| kind.name() == name)
-    }
-}
-
 /// A function.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Function {

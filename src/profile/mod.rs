@@ -70,19 +70,6 @@ pub enum Stacks {
     None,
 }
 
-impl Stacks {
-    /// As records have it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::FramePointers => "fp",
-            Self::Dwarf => "dwarf",
-            Self::None => "none",
-        }
-    }
-}
-
 /// A thread that was sampled.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Thread {

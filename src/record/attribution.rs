@@ -3,17 +3,48 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::named::named;
 use super::profile::ProfileRecord;
 use super::trace::TraceSource;
 use crate::profile::{
-    Account, Attribution, Basis, Facts, Figure, Part, Repeat, Repeats, attribute,
+    Account, Attribution, Basis, Facts, Figure, Part, PartKind, Repeat, Repeats, attribute,
 };
+
+named! {
+    /// Which time is taken apart.
+    AttributedTime from Basis {
+        /// Elapsed time.
+        Wall = "wall",
+        /// CPU time.
+        Cpu = "cpu",
+    }
+}
+
+named! {
+    /// Where a part of a difference stands.
+    AttributedPart from PartKind {
+        /// Spin-wait hints take longer or shorter.
+        HintLength = "spin-wait-length",
+        /// More or fewer of them.
+        HintCount = "spin-wait-count",
+        /// Both, where it is not known what one takes.
+        Hints = "spin-waits",
+        /// Accesses of memory.
+        Memory = "memory",
+        /// The core's clock.
+        Frequency = "frequency",
+        /// Not on a CPU.
+        Waiting = "waiting",
+        /// None of these.
+        Unexplained = "unexplained",
+    }
+}
 
 /// A difference per unit of work and its parts, which add up to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttributionRecord {
-    /// What is taken apart: `wall` (elapsed time) or `cpu` (CPU time).
-    pub of: String,
+    /// What is taken apart.
+    pub of: AttributedTime,
     /// CPUs that count as its own, busy or not: the most that either side kept
     /// busy on average, at least 1.
     pub lanes: f64,
@@ -45,10 +76,8 @@ pub struct AccountRecord {
 /// A part of a difference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PartRecord {
-    /// `spin-wait-length` (hints take longer or shorter), `spin-wait-count`
-    /// (more or fewer hints), `spin-waits` (both, where it is not known what a
-    /// hint takes), `memory`, `frequency`, `waiting`, `unexplained`.
-    pub part: String,
+    /// Where it stands.
+    pub part: AttributedPart,
     /// What it is called: `longer spin-waits`.
     pub name: String,
     /// After less before, seconds per unit; `null` where it is not known, and
@@ -91,10 +120,7 @@ impl AttributionRecord {
     #[must_use]
     pub fn new(found: &Attribution, unit: &str) -> Self {
         Self {
-            of: match found.basis {
-                Basis::Wall => "wall".to_owned(),
-                Basis::Cpu => "cpu".to_owned(),
-            },
+            of: found.basis.into(),
             lanes: found.lanes,
             before_s: found.before_s,
             after_s: found.after_s,
@@ -129,7 +155,7 @@ impl AccountRecord {
 impl PartRecord {
     fn new(part: &Part) -> Self {
         Self {
-            part: part.kind.name().to_owned(),
+            part: part.kind.into(),
             name: part.name().to_owned(),
             delta_s: part.time_s.map(AccountRecord::new),
             share: part.share.map(AccountRecord::new),

@@ -9,7 +9,7 @@ use super::finding::Finding;
 use super::metric::{HeadlineRecord, MetricRecord};
 use super::service::ServiceRecord;
 use super::topology::{CountsRecord, MachineRecord};
-use super::trace::TraceFigures;
+use super::trace::{TraceFigures, TraceTier};
 use super::workload::WorkloadRecord;
 use crate::topology::Topology;
 
@@ -184,7 +184,7 @@ pub struct Arm {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ArmTrace {
     /// How it was traced, as in a trace's record.
-    pub tier: String,
+    pub tier: TraceTier,
     /// From the first to the last moment of the trace, seconds.
     pub elapsed_s: f64,
     /// The figures in words, as a full sentence.

@@ -43,7 +43,10 @@ mod topology;
 mod trace;
 mod workload;
 
-pub use attribution::{AccountRecord, AttributionRecord, PartRecord, ProbedFigure, ProfileMachine};
+pub use attribution::{
+    AccountRecord, AttributedPart, AttributedTime, AttributionRecord, PartRecord, ProbedFigure,
+    ProfileMachine,
+};
 pub use bench::{
     BENCH_SCHEMA, Bench, BenchCell, BenchKernel, GroupScore, Question, SmtRecord, SmtState,
 };
@@ -78,13 +81,13 @@ pub use outline::{Figure, Outline, PER_UNIT, PER_UNIT_FACTS};
 pub use placements::{PLACEMENTS_SCHEMA, PlacementsRecord, ShapeRecord, ThreadPlacements};
 pub use prediction::{PREDICTION_SCHEMA, PlacementPrediction, PredictedPlacement};
 pub use profile::{
-    AmountRecord, CallRecord, CalledRecord, CallsRecord, FunctionRecord, LeftOutRecord, LineRecord,
-    PROFILE_SCHEMA, ProfileFigures, ProfilePause, ProfileRecord, ProfileRun, ProfileThread,
-    SpotRecord, WorkRecord,
+    AmountRecord, CallRecord, CalledRecord, CallsRecord, FunctionKind, FunctionRecord,
+    LeftOutRecord, LineRecord, PROFILE_SCHEMA, ProfileFigures, ProfilePause, ProfileRecord,
+    ProfileRun, ProfileThread, SampleEvent, SpotRecord, WorkRecord,
 };
 pub use profile_diff::{
     CallChangeRecord, ChangeRecord, DiffError, DiffSide, FunctionChangeRecord, PROFILE_DIFF_SCHEMA,
-    PausingRecord, ProfileDiff,
+    PausingRecord, ProfileDiff, SeenIn,
 };
 pub use recipe::{RecipeEntry, RecipeList, RecipeMissing, RecipeParameter};
 pub use replay::{REPLAY_SCHEMA, ReplayRecord};
@@ -113,7 +116,7 @@ pub use spin::{
     SpinPauseRecord, SpinPlace, SpinPredictRecord, SpinReplayRecord, SpinScan, SpinShares,
     SpinThread, TooLongRecord, TunableRecord,
 };
-pub use stacks::StacksRecord;
+pub use stacks::{StackMethod, StacksRecord};
 pub use tags::{check_tag, id_of, with_id, with_tags};
 pub use top::{Busiest, MoveRates, TOP_SCHEMA, TopCpu, TopRecord, TopSharing, TopThread, UsedCpu};
 pub use topology::{
@@ -122,14 +125,15 @@ pub use topology::{
 };
 
 pub use timeline::{
-    CpuSpans, LeftOutSpans, PackedCpuRecord, PackedError, PackedSharingRecord, PackedSlice,
-    PackedSlicesRecord, PackedSpan, PackedWaitsRecord, SliceRecord, TimelineRecord,
+    CpuSpans, LeftOutSpans, LossCause, PackedCpuRecord, PackedError, PackedSharingRecord,
+    PackedSlice, PackedSlicesRecord, PackedSpan, PackedWaitsRecord, SliceEnd, SliceRecord,
+    TimelineRecord,
 };
 pub use trace::{
     CoreTimeRecord, CpuTimeRecord, IdleWaitingRecord, LostRecord, LowerBound, MigrationCounts,
     SharingCauses, SmtSharingRecord, TRACE_SCHEMA, ThreadCpu, ThreadRecord, ThrottledRecord,
-    TierRecord, TraceCost, TraceFigures, TraceRecord, TraceSource, TraceTotals, WaitCauses,
-    WaitRecord,
+    TierRecord, TraceCost, TraceFigures, TraceRecord, TraceSource, TraceTier, TraceTotals,
+    WaitBasis, WaitCauses, WaitRecord,
 };
 pub use workload::WorkloadRecord;
 

@@ -1,9 +1,11 @@
 //! Closed sets of words as enumerations.
 //!
 //! In JSON they stay the words that they were. A word of a newer version is
-//! kept and shown as it is; nothing is guessed of what it means.
+//! kept and shown as it is; nothing is guessed of what it means. The default is
+//! no word, an empty one.
 
-/// An enumeration of words, with `Other` for words of newer versions.
+/// An enumeration of words, with `Other` for words of newer versions; `from` an
+/// enumeration of the same variants elsewhere.
 macro_rules! named {
     (
         $(#[$meta:meta])*
@@ -25,6 +27,12 @@ macro_rules! named {
                     $(Self::$variant => $word,)+
                     Self::Other(word) => word.as_str(),
                 }
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::Other(String::new())
             }
         }
 
@@ -55,6 +63,20 @@ macro_rules! named {
             }
         }
     };
+    (
+        $(#[$meta:meta])*
+        $name:ident from $source:ty { $($(#[$of_variant:meta])* $variant:ident = $word:literal,)+ }
+    ) => {
+        named! { $(#[$meta])* $name { $($(#[$of_variant])* $variant = $word,)+ } }
+
+        impl From<$source> for $name {
+            fn from(source: $source) -> Self {
+                match source {
+                    $(<$source>::$variant => Self::$variant,)+
+                }
+            }
+        }
+    };
 }
 
 pub(in crate::record) use named;
@@ -70,6 +92,27 @@ mod tests {
             /// By lift.
             Lift = "lift",
         }
+    }
+
+    enum Path {
+        Up,
+        Down,
+    }
+
+    named! {
+        /// Paths.
+        PathWord from Path {
+            /// Upwards.
+            Up = "up",
+            /// Downwards.
+            Down = "down",
+        }
+    }
+
+    #[test]
+    fn variants_elsewhere_become_the_same() {
+        let words = [Path::Up, Path::Down].map(PathWord::from);
+        assert_eq!(words, [PathWord::Up, PathWord::Down]);
     }
 
     #[track_caller]

@@ -5,14 +5,43 @@ use serde::{Deserialize, Serialize};
 
 use super::attribution::ProfileMachine;
 use super::comparison::HostRecord;
+use super::named::named;
 use super::profile_parts::function;
 use super::stacks::StacksRecord;
 use super::trace::TraceSource;
 use super::{Entry, StoredRecord};
-use crate::profile::{Amount, FunctionTime, Profile};
+use crate::profile::{Amount, Event, FunctionTime, Kind, Profile};
 
 /// Schema of [`ProfileRecord`].
 pub const PROFILE_SCHEMA: &str = "pinwise.profile/1";
+
+named! {
+    /// What made samples.
+    SampleEvent from Event {
+        /// Core cycles.
+        Cycles = "cycles",
+        /// The kernel's clock of CPU time.
+        CpuClock = "cpu-clock",
+        /// Nothing: CPU time of threads by `/proc`.
+        Proc = "proc",
+    }
+}
+
+named! {
+    /// Whose a function is.
+    FunctionKind from Kind {
+        /// The program's and its libraries'.
+        User = "user",
+        /// The kernel's.
+        Kernel = "kernel",
+        /// The wait in a spin hint.
+        Pause = "pause",
+        /// Stacks that are not told one by one.
+        LeftOut = "left_out",
+        /// Callers that are missing.
+        Broken = "broken",
+    }
+}
 
 /// A profile of a command or a process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,9 +56,8 @@ pub struct ProfileRecord {
     pub host: HostRecord,
     /// What it is about.
     pub source: TraceSource,
-    /// What made the samples: `cycles`, `cpu-clock`, or `proc` (CPU time of
-    /// threads only).
-    pub event: String,
+    /// What made the samples.
+    pub event: SampleEvent,
     /// Samples per second of a thread's CPU time.
     pub hz: u32,
     /// How long was sampled, all runs together, seconds.
@@ -181,7 +209,7 @@ pub struct FunctionRecord {
     /// Path of its module; `null` where nobody knows.
     pub module: Option<String>,
     /// `user` or `kernel`.
-    pub kind: String,
+    pub kind: FunctionKind,
     /// In its own code.
     pub own: AmountRecord,
     /// Standard error of its own CPU time by counting samples, seconds.
@@ -217,7 +245,7 @@ pub struct SpotRecord {
     /// Path of its module; `null` where nobody knows.
     pub module: Option<String>,
     /// `user` or `kernel`.
-    pub kind: String,
+    pub kind: FunctionKind,
     /// Bytes from the function's beginning.
     pub offset: Option<u64>,
     /// `file:line`.
@@ -266,9 +294,8 @@ pub struct CalledRecord {
     pub name: String,
     /// Path of its module.
     pub module: Option<String>,
-    /// `user`, `kernel`, `pause` (the wait in a spin hint), `left_out`, `broken`
-    /// (callers that are missing).
-    pub kind: String,
+    /// Whose it is.
+    pub kind: FunctionKind,
 }
 
 /// A function as called from those above it.

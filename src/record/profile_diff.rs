@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::attribution::AttributionRecord;
-use super::profile::{CalledRecord, ProfileRecord};
+use super::named::named;
+use super::profile::{CalledRecord, ProfileRecord, SampleEvent};
 use crate::profile::{Change, Difference, Function, Kind, NodeChange, Pausing, Side};
 
 /// Schema of [`ProfileDiff`].
@@ -99,14 +100,26 @@ pub struct PausingRecord {
     pub by_longer_s: f64,
 }
 
+named! {
+    /// In which profiles a function was seen.
+    SeenIn {
+        /// In the later one only.
+        After = "came",
+        /// In the earlier one only.
+        Before = "gone",
+        /// In both.
+        Both = "both",
+    }
+}
+
 /// A function before and after.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FunctionChangeRecord {
     /// Which.
     #[serde(flatten)]
     pub function: CalledRecord,
-    /// `came`, `gone`, or `both`.
-    pub seen: String,
+    /// Where it was seen.
+    pub seen: SeenIn,
     /// In its own code.
     pub own: ChangeRecord,
     /// In it and what it called.
@@ -237,9 +250,9 @@ impl ProfileDiff {
         let record = |change: &crate::profile::FunctionChange| FunctionChangeRecord {
             function: CalledRecord::new(&change.function),
             seen: match (change.total.before.samples, change.total.after.samples) {
-                (0, _) => "came".to_owned(),
-                (_, 0) => "gone".to_owned(),
-                _ => "both".to_owned(),
+                (0, _) => SeenIn::After,
+                (_, 0) => SeenIn::Before,
+                _ => SeenIn::Both,
             },
             own: ChangeRecord::new(&change.own),
             total: ChangeRecord::new(&change.total),
@@ -276,7 +289,7 @@ fn check(record: &ProfileRecord) -> Result<(), DiffError> {
     if !has_work {
         return Err(DiffError::NoWork(record.id.clone()));
     }
-    if record.event == "proc" {
+    if record.event == SampleEvent::Proc {
         return Err(DiffError::NoFunctions(record.id.clone()));
     }
     Ok(())

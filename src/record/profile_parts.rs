@@ -1,8 +1,8 @@
 //! Parts of a profile made into records, and back.
 
 use super::{
-    AmountRecord, CallRecord, CalledRecord, CallsRecord, FunctionRecord, LineRecord, ProfileThread,
-    SpotRecord,
+    AmountRecord, CallRecord, CalledRecord, CallsRecord, FunctionKind, FunctionRecord, LineRecord,
+    ProfileThread, SpotRecord,
 };
 use crate::profile::{Amount, Function, FunctionTime, Kind, Line, Spot, ThreadTime, Tree};
 
@@ -44,7 +44,7 @@ impl FunctionRecord {
         Self {
             name: function.name.clone(),
             module: some(&function.module),
-            kind: function.kind.name().to_owned(),
+            kind: function.kind.into(),
             own: AmountRecord::new(time.own, units),
             own_error_s: time.own.error_s(),
             total: AmountRecord::new(time.total, units),
@@ -71,7 +71,7 @@ impl SpotRecord {
         Self {
             function: spot.function.name.clone(),
             module: some(&spot.function.module),
-            kind: spot.function.kind.name().to_owned(),
+            kind: spot.function.kind.into(),
             offset: spot.offset,
             source: spot.source.clone(),
             address: spot.address,
@@ -105,7 +105,7 @@ impl CalledRecord {
         Self {
             name: function.name.clone(),
             module: some(&function.module),
-            kind: function.kind.name().to_owned(),
+            kind: function.kind.into(),
         }
     }
 
@@ -116,11 +116,17 @@ impl CalledRecord {
     }
 }
 
-pub(super) fn function(name: &str, module: Option<&str>, kind: &str) -> Function {
+pub(super) fn function(name: &str, module: Option<&str>, kind: &FunctionKind) -> Function {
     Function {
         name: name.to_owned(),
         module: module.unwrap_or_default().to_owned(),
-        kind: Kind::from_name(kind).unwrap_or(Kind::User),
+        kind: match kind {
+            FunctionKind::User | FunctionKind::Other(_) => Kind::User,
+            FunctionKind::Kernel => Kind::Kernel,
+            FunctionKind::Pause => Kind::Pause,
+            FunctionKind::LeftOut => Kind::LeftOut,
+            FunctionKind::Broken => Kind::Broken,
+        },
     }
 }
 

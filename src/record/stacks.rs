@@ -2,14 +2,29 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::named::named;
 use super::profile::AmountRecord;
-use crate::profile::StackFigures;
+use crate::profile::{StackFigures, Stacks};
+
+named! {
+    /// How callers were found.
+    StackMethod from Stacks {
+        /// Either way.
+        Auto = "auto",
+        /// By frame pointers.
+        FramePointers = "fp",
+        /// By unwind tables.
+        Dwarf = "dwarf",
+        /// Not at all.
+        None = "none",
+    }
+}
 
 /// How complete stacks are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StacksRecord {
-    /// How callers were found: `fp` (frame pointers) or `dwarf` (unwind tables).
-    pub by: String,
+    /// How callers were found.
+    pub by: StackMethod,
     /// Time in stacks that end before their outermost function: they stand below
     /// `[broken]`. By frame pointers at least so much.
     pub broken: AmountRecord,
@@ -20,7 +35,7 @@ pub struct StacksRecord {
 impl StacksRecord {
     pub(super) fn new(stacks: StackFigures, units: f64) -> Self {
         Self {
-            by: stacks.by.name().to_owned(),
+            by: stacks.by.into(),
             broken: AmountRecord::new(stacks.broken, units),
             mean_frames: stacks.mean_frames,
         }

@@ -113,7 +113,7 @@ fn any_arm() -> impl Strategy<Value = Arm> {
             standing: texts.concat(),
             invalid: texts.get(3).cloned(),
             trace: figure.map(|value| ArmTrace {
-                tier: name.clone(),
+                tier: name.clone().into(),
                 elapsed_s: value,
                 sentence: name.clone(),
                 notes: texts.clone(),

@@ -7,7 +7,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::base64;
-use crate::trace::{put_varints, take_varint};
+use super::named::named;
+use crate::trace::{Left, put_varints, take_varint};
 
 /// The layout of packed numbers that this program writes and reads.
 const FORM: &str = "varint/1";
@@ -38,6 +39,38 @@ pub struct TimelineRecord {
     pub spans: Vec<CpuSpans>,
 }
 
+named! {
+    /// How a slice ended.
+    SliceEnd from Left {
+        /// The thread waits for something else.
+        Blocked = "blocked",
+        /// It was pushed aside.
+        Preempted = "preempted",
+        /// The thread ended.
+        Ended = "ended",
+        /// Nobody knows.
+        Untold = "untold",
+    }
+}
+
+named! {
+    /// Who caused a wait, or needless sharing.
+    LossCause {
+        /// The scheduler: a CPU that was allowed idled.
+        Scheduler = "scheduler",
+        /// The mask: only CPUs idled that it forbids.
+        Mask = "mask",
+        /// Threads of other programs.
+        OtherProcesses = "other_processes",
+        /// Threads of the same program.
+        OwnThreads = "own_threads",
+        /// The CPU had yet to start.
+        Starting = "starting",
+        /// Nobody knows.
+        Untold = "untold",
+    }
+}
+
 /// A thread on a CPU from one switch to the next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SliceRecord {
@@ -49,8 +82,8 @@ pub struct SliceRecord {
     pub start_s: f64,
     /// Its length, seconds.
     pub length_s: f64,
-    /// How it ended: `blocked`, `preempted`, `ended`, `untold`.
-    pub end: String,
+    /// How it ended.
+    pub end: SliceEnd,
 }
 
 /// What a CPU did in each span, as shares of it (0 to 1).
@@ -76,7 +109,7 @@ pub struct PackedSlicesRecord {
     /// Threads; a number that came again stands twice.
     pub threads: Vec<i32>,
     /// How slices end.
-    pub ends: Vec<String>,
+    pub ends: Vec<SliceEnd>,
     /// Slices of each CPU.
     pub cpus: Vec<PackedCpuRecord>,
 }
@@ -110,7 +143,7 @@ pub struct PackedWaitsRecord {
     /// Threads.
     pub threads: Vec<i32>,
     /// Causes; of a wait that had several that of the longest part.
-    pub causes: Vec<String>,
+    pub causes: Vec<LossCause>,
     /// They, as base64.
     pub bytes: String,
 }
@@ -127,7 +160,7 @@ pub struct PackedSharingRecord {
     /// Of very many all but the longest; the sum counts each thread.
     pub left_out: LeftOutSpans,
     /// Who caused it.
-    pub causes: Vec<String>,
+    pub causes: Vec<LossCause>,
     /// They, as base64.
     pub bytes: String,
 }
@@ -153,7 +186,7 @@ pub struct PackedSlice<'a> {
     /// Its length, ns.
     pub length_ns: u64,
     /// How it ended.
-    pub end: &'a str,
+    pub end: &'a SliceEnd,
 }
 
 /// Packed numbers that cannot be read.
@@ -180,9 +213,12 @@ impl PackedSlicesRecord {
             form: FORM.to_owned(),
             count: cpus.iter().map(|cpu| cpu.count).sum(),
             threads,
-            ends: ["blocked", "preempted", "ended", "untold"]
-                .map(str::to_owned)
-                .to_vec(),
+            ends: vec![
+                SliceEnd::Blocked,
+                SliceEnd::Preempted,
+                SliceEnd::Ended,
+                SliceEnd::Untold,
+            ],
             cpus,
         }
     }
@@ -290,21 +326,20 @@ impl PackedWaitsRecord {
         threads: Vec<i32>,
         waits: &[PackedSpan],
     ) -> Self {
-        let causes = [
-            "scheduler",
-            "mask",
-            "other_processes",
-            "own_threads",
-            "starting",
-            "untold",
-        ];
         Self {
             form: FORM.to_owned(),
             count: waits.len() as u64,
             shortest_ns,
             left_out,
             threads,
-            causes: causes.map(str::to_owned).to_vec(),
+            causes: vec![
+                LossCause::Scheduler,
+                LossCause::Mask,
+                LossCause::OtherProcesses,
+                LossCause::OwnThreads,
+                LossCause::Starting,
+                LossCause::Untold,
+            ],
             bytes: pack(waits.iter().copied()),
         }
     }
@@ -325,9 +360,11 @@ impl PackedSharingRecord {
             form: FORM.to_owned(),
             count: spans.len() as u64,
             left_out,
-            causes: ["scheduler", "mask", "other_processes"]
-                .map(str::to_owned)
-                .to_vec(),
+            causes: vec![
+                LossCause::Scheduler,
+                LossCause::Mask,
+                LossCause::OtherProcesses,
+            ],
             bytes: pack(spans.iter().copied()),
         }
     }
@@ -366,9 +403,9 @@ mod tests {
         assert_eq!(
             told,
             [
-                (7, 2, 5, 10, "blocked"),
-                (9, 2, 15, 3, "preempted"),
-                (7, 2, 118, 1, "ended"),
+                (7, 2, 5, 10, &SliceEnd::Blocked),
+                (9, 2, 15, 3, &SliceEnd::Preempted),
+                (7, 2, 118, 1, &SliceEnd::Ended),
             ]
         );
     }

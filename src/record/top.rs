@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::trace::TraceTier;
 use crate::topology::Topology;
 use crate::trace::Tid;
 use crate::trace::live::{CpuFrame, Doing, Frame, Occupant, Sharing, SharingBasis, ThreadFrame};
@@ -21,9 +22,8 @@ pub struct TopRecord {
     pub host: String,
     /// Is every figure made up?
     pub simulated: bool,
-    /// `proc`, `switch`, `cpu-wide`, `tracepoint`, `bpf`; of a simulated
-    /// machine `simulated`.
-    pub tier: String,
+    /// How it is watched.
+    pub tier: TraceTier,
     /// CPU time that a switch takes more while it is watched, ns; `null` where
     /// it was not measured.
     pub cost_ns_per_switch: Option<f64>,
@@ -177,16 +177,16 @@ pub struct UsedCpu {
 }
 
 impl TopRecord {
-    /// A frame on this machine. Who watches and how is for the caller to add.
+    /// A frame on this machine. Who watches is for the caller to add.
     #[must_use]
-    pub fn new(frame: &Frame, topology: &Topology) -> Self {
+    pub fn new(frame: &Frame, topology: &Topology, tier: TraceTier) -> Self {
         let threads: Vec<TopThread> = frame.threads.iter().map(thread).collect();
         let is_on = |t: &&TopThread| matches!(t.state.as_deref(), Some("running" | "runnable"));
         Self {
             schema: TOP_SCHEMA.to_owned(),
             host: topology.identity.hostname.clone().unwrap_or_default(),
             simulated: false,
-            tier: String::new(),
+            tier,
             cost_ns_per_switch: None,
             pid: None,
             interval_s: frame.span_ns as f64 * 1e-9,

@@ -4,11 +4,47 @@ use serde::{Deserialize, Serialize};
 
 use super::comparison::HostRecord;
 use super::finding::Finding;
+use super::named::named;
 use super::timeline::TimelineRecord;
 use super::{Entry, StoredRecord};
+use crate::trace::Tier;
 
 /// Schema of [`TraceRecord`].
 pub const TRACE_SCHEMA: &str = "pinwise.trace/1";
+
+named! {
+    /// How a trace was made.
+    TraceTier {
+        /// By polling of `/proc`.
+        Proc = "proc",
+        /// By switch records of the program's threads.
+        Switch = "switch",
+        /// By switch records of all CPUs.
+        CpuWide = "cpu-wide",
+        /// By the scheduler's tracepoints.
+        Tracepoint = "tracepoint",
+        /// By a BPF program.
+        Bpf = "bpf",
+        /// By perf: a file was read.
+        PerfData = "perf.data",
+        /// By ftrace: its text was read.
+        Ftrace = "ftrace",
+        /// By a simulated machine.
+        Simulated = "simulated",
+    }
+}
+
+impl From<Tier> for TraceTier {
+    fn from(tier: Tier) -> Self {
+        match tier {
+            Tier::Proc => Self::Proc,
+            Tier::Switch => Self::Switch,
+            Tier::CpuWide => Self::CpuWide,
+            Tier::Tracepoint => Self::Tracepoint,
+            Tier::Bpf => Self::Bpf,
+        }
+    }
+}
 
 /// A trace: how it was made, what came out, what it means. What the source
 /// could not tell is `null`, never 0.
@@ -24,9 +60,8 @@ pub struct TraceRecord {
     pub host: HostRecord,
     /// What it is about.
     pub source: TraceSource,
-    /// `proc`, `switch`, `cpu-wide`, `tracepoint`, `bpf`; of an imported file
-    /// `perf.data` or `ftrace`; of a simulated machine `simulated`.
-    pub tier: String,
+    /// How it was made.
+    pub tier: TraceTier,
     /// All tiers, and why those that could not be had could not.
     pub tiers: Vec<TierRecord>,
     /// Time from the first to the last moment, seconds.
@@ -93,7 +128,7 @@ pub enum TraceSource {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TierRecord {
     /// Its name.
-    pub tier: String,
+    pub tier: TraceTier,
     /// Could it be had?
     pub available: bool,
     /// Why not.
@@ -253,6 +288,16 @@ impl MigrationCounts {
     }
 }
 
+named! {
+    /// What waits were added up from.
+    WaitBasis {
+        /// Each wait is known.
+        Events = "events",
+        /// The kernel's totals.
+        Schedstat = "schedstat",
+    }
+}
+
 /// Time in run queues.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WaitRecord {
@@ -262,8 +307,8 @@ pub struct WaitRecord {
     pub after_preemption_s: Option<f64>,
     /// After being woken.
     pub after_wakeup_s: Option<f64>,
-    /// `events` (each wait is known) or `schedstat` (the kernel's totals).
-    pub basis: Option<String>,
+    /// What they were added up from.
+    pub basis: Option<WaitBasis>,
     /// Waits that ended.
     pub count: Option<u64>,
     /// Half of the waits were at most so long; accurate to 4 %.

@@ -13,7 +13,7 @@ use super::style::visible;
 use super::svg::canvas::{Anchor, Area, Canvas, Words, cut, number};
 use crate::format::{count, seconds};
 use crate::profile::{Function, Kind};
-use crate::record::{CallChangeRecord, ChangeRecord, ProfileDiff, ProfileRecord};
+use crate::record::{CallChangeRecord, ChangeRecord, FunctionKind, ProfileDiff, ProfileRecord};
 
 /// Width of the graph, and what is around it, pixels.
 const WIDTH: f64 = 1200.0;
@@ -46,7 +46,7 @@ struct Call {
     /// What a pointer shows.
     title: String,
     /// Class of the style sheet.
-    class: &'static str,
+    class: String,
     /// Itself and what it called, s.
     time_s: f64,
 }
@@ -121,7 +121,7 @@ fn calls(record: &ProfileRecord) -> Vec<Call> {
                 parent: node.parent,
                 label: node.function.name.clone(),
                 title,
-                class: node.function.kind.name(),
+                class: FunctionKind::from(node.function.kind).to_string(),
                 time_s,
             }
         })
@@ -196,7 +196,7 @@ fn changed(call: &CallChangeRecord, time_s: f64, total_s: f64, unit: &str) -> Ca
         parent: call.parent,
         label: call.function.name.clone(),
         title,
-        class: class_of(change, total_s),
+        class: class_of(change, total_s).to_owned(),
         time_s,
     }
 }
@@ -281,7 +281,7 @@ impl Page {
                 width: place.width,
                 height: ROW - 1.0,
             };
-            self.call(area, call.class, &call.label, &call.title);
+            self.call(area, &call.class, &call.label, &call.title);
         }
         let total_s: f64 = calls
             .iter()

@@ -4,7 +4,8 @@ use super::WIDTH;
 use super::style::{Palette, paragraph, shortened, table, visible};
 use crate::format::{seconds, trimmed};
 use crate::record::{
-    AmountRecord, FunctionRecord, LineRecord, ProfileRecord, SpotRecord, TraceSource,
+    AmountRecord, FunctionKind, FunctionRecord, LineRecord, ProfileRecord, SampleEvent, SpotRecord,
+    StackMethod, TraceSource,
 };
 
 /// Columns of a function's name.
@@ -101,7 +102,7 @@ fn made_by(record: &ProfileRecord) -> String {
             pause.ns, pause.cpu
         )
     });
-    if record.event == "proc" {
+    if record.event == SampleEvent::Proc {
         return format!(
             "CPU times of threads by /proc: {}{per_unit}.",
             seconds(total.cpu_s)
@@ -127,14 +128,15 @@ pub(super) fn stacks(record: &ProfileRecord) -> Option<String> {
     if total.samples == 0 {
         return None;
     }
-    let by = match stacks.by.as_str() {
-        "fp" => "frame pointers",
-        "dwarf" => "unwind tables",
-        other => other,
+    let (by, least) = match &stacks.by {
+        StackMethod::FramePointers => ("frame pointers", "at least "),
+        StackMethod::Dwarf => ("unwind tables", ""),
+        other => (other.as_str(), ""),
     };
-    let least = if stacks.by == "fp" { "at least " } else { "" };
-    let hint = match stacks.by.as_str() {
-        "fp" if stacks.broken.samples > 0 => "; --stacks dwarf finds more callers",
+    let hint = match stacks.by {
+        StackMethod::FramePointers if stacks.broken.samples > 0 => {
+            "; --stacks dwarf finds more callers"
+        }
         _ => "",
     };
     Some(format!(
@@ -161,7 +163,7 @@ fn percent(part: &AmountRecord, total: &AmountRecord) -> String {
 pub(super) fn function_name(
     name: &str,
     module: Option<&str>,
-    kind: &str,
+    kind: &FunctionKind,
     program: &str,
     width: usize,
 ) -> String {
@@ -171,8 +173,8 @@ pub(super) fn function_name(
     };
     let is_bare = name.starts_with("0x");
     let tail = match (kind, module) {
-        ("kernel", _) if name == "[kernel]" => String::new(),
-        ("kernel", _) => " [kernel]".to_owned(),
+        (FunctionKind::Kernel, _) if name == "[kernel]" => String::new(),
+        (FunctionKind::Kernel, _) => " [kernel]".to_owned(),
         (_, Some("[vdso]")) => " [vdso]".to_owned(),
         (_, Some(module)) if is_bare || file(module) != file(program) => {
             format!(" [{}]", shortened(&file(module), 14))

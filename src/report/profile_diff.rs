@@ -4,8 +4,8 @@ use super::profile::function_name;
 use super::style::{Palette, paragraph, shortened, table, visible};
 use crate::format::{seconds, trimmed};
 use crate::record::{
-    AccountRecord, AttributionRecord, ChangeRecord, DiffSide, FunctionChangeRecord, PartRecord,
-    ProfileDiff,
+    AccountRecord, AttributedTime, AttributionRecord, ChangeRecord, DiffSide, FunctionChangeRecord,
+    PartRecord, ProfileDiff, SeenIn,
 };
 
 /// Columns of a function's name.
@@ -63,7 +63,7 @@ pub(super) fn attributions(all: &[AttributionRecord]) -> String {
         vec![part.name.clone(), value, interval, share]
     };
     let rows: Vec<Vec<String>> = first.parts.iter().map(row).collect();
-    let what = if first.of == "wall" {
+    let what = if first.of == AttributedTime::Wall {
         "elapsed"
     } else {
         "CPU time"
@@ -166,9 +166,9 @@ fn functions(record: &ProfileDiff, most: usize, unit: &str) -> String {
         // libraries only.
         let is_library = function.module.as_ref().filter(|m| m.contains(".so"));
         let own = &change.own;
-        let seen = match (change.seen.as_str(), own.is_noise) {
-            ("came", false) => "came",
-            ("gone", false) => "gone",
+        let seen = match (&change.seen, own.is_noise) {
+            (SeenIn::After, false) => "came",
+            (SeenIn::Before, false) => "gone",
             (_, true) => "chance?",
             _ => "",
         };

@@ -2,7 +2,8 @@ use super::*;
 use crate::profile::tests::Scene;
 use crate::profile::{Bounds, Profile};
 use crate::record::{
-    HostRecord, PROFILE_SCHEMA, ProfileDiff, ProfileFigures, ProfilePause, ProfileRun, WorkRecord,
+    HostRecord, PROFILE_SCHEMA, ProfileDiff, ProfileFigures, ProfilePause, ProfileRun, SampleEvent,
+    WorkRecord,
 };
 use crate::topology::Topology;
 use proptest::prelude::*;
@@ -33,7 +34,7 @@ pub(in crate::report) fn record(scene: Scene, units: f64) -> ProfileRecord {
             placement: "os-default".to_owned(),
             cpus: "0-1".to_owned(),
         },
-        event: "cpu-clock".to_owned(),
+        event: SampleEvent::CpuClock,
         hz: 1000,
         wall_s: 1.0,
         own_cpu_s: 0.01,
@@ -129,7 +130,7 @@ fn what_cannot_be_subtracted_is_refused() {
     );
     let words = refused(&|after| after.work.count = 0.0);
     assert!(words.contains("no units of work"), "{words}");
-    let words = refused(&|after| after.event = "proc".to_owned());
+    let words = refused(&|after| after.event = SampleEvent::Proc);
     assert!(words.contains("/proc"), "{words}");
     let words = refused(&|after| after.figures.calls.nodes[0].function = 999);
     assert!(words.contains("damaged"), "{words}");

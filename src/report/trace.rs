@@ -5,7 +5,7 @@ use super::style::{Palette, paragraph, shortened, table, visible};
 use crate::format::{count_of, grouped, percent, seconds};
 use crate::record::{
     CpuTimeRecord, LowerBound, MigrationCounts, ThreadRecord, TierRecord, TraceRecord, TraceSource,
-    WaitCauses,
+    TraceTier, WaitBasis, WaitCauses,
 };
 use crate::trace::Tier;
 
@@ -42,14 +42,14 @@ pub fn tiers(records: &[TierRecord], palette: Palette) -> String {
     let best = records.iter().rposition(|tier| tier.available);
     let mut out = String::new();
     for (at, record) in records.iter().enumerate() {
-        let words = record.tier.parse().map_or("", Tier::words);
+        let words = record.tier.as_str().parse().map_or("", Tier::words);
         let mark = if Some(at) == best { " (taken)" } else { "" };
         let state = if record.available {
             palette.good("available")
         } else {
             palette.warn("unavailable")
         };
-        let name = palette.strong(&visible(&record.tier));
+        let name = palette.strong(&visible(record.tier.as_str()));
         out += &format!("T{at} {name}: {state}{mark}\n");
         out += &format!("{}\n", paragraph("   ", "   ", &format!("{words}.")));
         if let Some(cost) = cost_of(record) {
@@ -103,10 +103,10 @@ fn title(record: &TraceRecord) -> String {
 }
 
 fn made_by(record: &TraceRecord) -> String {
-    let words = record.tier.parse().map_or("", Tier::words);
-    let tier = match (record.tier.as_str(), words) {
-        ("simulated", _) => "A simulated machine's own events".to_owned(),
-        (format, "") => format!("Read as {}", visible(format)),
+    let words = record.tier.as_str().parse().map_or("", Tier::words);
+    let tier = match (&record.tier, words) {
+        (TraceTier::Simulated, _) => "A simulated machine's own events".to_owned(),
+        (format, "") => format!("Read as {}", visible(format.as_str())),
         (tier, words) => format!("Tier {tier}, {words}"),
     };
     let cost = record.cost.as_ref().map_or_else(String::new, |cost| {
@@ -209,7 +209,7 @@ fn waits(record: &TraceRecord) -> Option<String> {
         ),
         (None, None) => return None,
     };
-    let kernel = if waits.basis.as_deref() == Some("schedstat") && !is_bound {
+    let kernel = if waits.basis == Some(WaitBasis::Schedstat) && !is_bound {
         " by the kernel's total"
     } else {
         ""

@@ -35,7 +35,7 @@ fn unpacked(slice: PackedSlice<'_>) -> SliceRecord {
         cpu: slice.cpu,
         start_s: slice.start_ns as f64 * 1e-9,
         length_s: slice.length_ns as f64 * 1e-9,
-        end: slice.end.to_owned(),
+        end: slice.end.clone(),
     }
 }
 
@@ -63,7 +63,7 @@ fn slices(record: &TraceRecord, all: impl Iterator<Item = SliceRecord>) -> Table
             Cell::whole(slice.cpu),
             Cell::number(slice.start_s),
             Cell::number(slice.length_s),
-            Cell::text(slice.end),
+            Cell::text(slice.end.as_str()),
         ]);
     }
     table

@@ -4,7 +4,7 @@
 mod live;
 mod pictures;
 
-use pinwise::record::{MoveRates, TopCpu, TopRecord, TopSharing, TopThread, UsedCpu};
+use pinwise::record::{MoveRates, TopCpu, TopRecord, TopSharing, TopThread, TraceTier, UsedCpu};
 use pinwise::topology::Topology;
 use pinwise::trace::live::{Live, Watching};
 use pinwise::trace::{Event, Left, Tier, What};
@@ -65,9 +65,8 @@ fn desktop() -> TopRecord {
     let frame = live.frame(1_000_000_000);
     TopRecord {
         host: "desk".to_owned(),
-        tier: "bpf".to_owned(),
         cost_ns_per_switch: Some(213.0),
-        ..TopRecord::new(&frame, &topology)
+        ..TopRecord::new(&frame, &topology, TraceTier::Bpf)
     }
 }
 
@@ -84,7 +83,7 @@ fn server() -> TopRecord {
         },
     )
     .frame(0);
-    let empty = TopRecord::new(&frame, &topology);
+    let empty = TopRecord::new(&frame, &topology, TraceTier::CpuWide);
     // A fixed pattern that looks like load.
     let load = |n: u32| f64::from((n * 37 + n / 7 * 11) % 101);
     let cpu = |cpu: &TopCpu| TopCpu {
@@ -112,7 +111,6 @@ fn server() -> TopRecord {
     };
     TopRecord {
         host: "server".to_owned(),
-        tier: "cpu-wide".to_owned(),
         interval_s: 1.0,
         threads_total: 700,
         threads_running: 170,

@@ -20,7 +20,7 @@ use super::terminal::Terminal;
 use super::{Exit, open_machine, restore};
 use crate::machine::linux::{Pins, random_seed};
 use crate::machine::{Listener, Machine, MachineError, Subject, TraceOrder, Traced};
-use crate::record::TopRecord;
+use crate::record::{TopRecord, TraceTier};
 use crate::report::top::{Order, View};
 use crate::topology::Topology;
 use crate::trace::live::{Live, Watching};
@@ -144,16 +144,13 @@ impl Watch {
     /// A frame with what is not in it.
     fn record(&self, live: &mut Live, way: Way, now_ns: u64) -> TopRecord {
         let frame = live.frame(now_ns);
-        let mut record = TopRecord::new(&frame, &self.topology);
+        let tier = way.tier.filter(|_| self.is_local);
+        let tier = tier.map_or(TraceTier::Simulated, Into::into);
+        let mut record = TopRecord::new(&frame, &self.topology, tier);
         if !self.is_local {
             record.simulated = true;
             record.host.clone_from(&self.label);
         }
-        record.tier = way
-            .tier
-            .filter(|_| self.is_local)
-            .map_or("simulated", Tier::name)
-            .to_owned();
         record.cost_ns_per_switch = way.cost_ns;
         record.pid = self.pid;
         record

@@ -42,7 +42,7 @@ pub(super) fn import(
             path: named(),
             pid: args.pid,
         },
-        tier: facts.format.to_owned(),
+        tier: facts.format.to_owned().into(),
         host: host(machine, &topology, &facts),
         span_ns: None,
         throttled: None,

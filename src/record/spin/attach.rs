@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Entry, Finding, HostRecord, StoredRecord, TraceSource};
+use crate::record::{Entry, Finding, HostRecord, SampleEvent, StoredRecord, TraceSource};
 
 /// Schema of [`SpinAttachRecord`].
 pub const SPIN_ATTACH_SCHEMA: &str = "pinwise.spin-attach/1";
@@ -21,8 +21,8 @@ pub struct SpinAttachRecord {
     pub host: HostRecord,
     /// The command or process.
     pub source: TraceSource,
-    /// What made the samples: `cycles`, `cpu-clock`, or `proc` (CPU time only).
-    pub event: String,
+    /// What made the samples.
+    pub event: SampleEvent,
     /// Samples per second of a thread's CPU time.
     pub hz: u32,
     /// How long was sampled, s.

@@ -1,7 +1,7 @@
 //! Where a program spins, as text.
 
 use crate::format::{count, count_of, grouped, nanoseconds, seconds};
-use crate::record::{SpinAttachRecord, SpinPlace, SpinShares, TraceSource};
+use crate::record::{SampleEvent, SpinAttachRecord, SpinPlace, SpinShares, TraceSource};
 use crate::report::comparison::findings;
 use crate::report::style::{Palette, paragraph, shortened, table, visible};
 
@@ -72,13 +72,13 @@ fn made_by(record: &SpinAttachRecord) -> String {
     } else {
         String::new()
     };
-    if record.event == "proc" {
+    if record.event == SampleEvent::Proc {
         return format!("CPU time from /proc over {}{own}.", seconds(record.wall_s));
     }
     format!(
         "{} samples by {} over {}, {} for each second of a thread's CPU time{own}.",
         record.samples,
-        visible(&record.event),
+        visible(record.event.as_str()),
         seconds(record.wall_s),
         record.hz
     )
@@ -282,7 +282,7 @@ mod tests {
                 pid: 7,
                 name: evil(),
             },
-            event: evil(),
+            event: evil().into(),
             hz: 997,
             wall_s: 2.0,
             samples: 2000,

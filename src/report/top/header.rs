@@ -27,10 +27,10 @@ fn title(record: &TopRecord, view: &View, width: usize) -> Row {
     pieces.push(Piece::plain(match record.cost_ns_per_switch {
         Some(cost) => format!(
             "{} (+{} ns a switch)",
-            safe(&record.tier, true),
+            safe(record.tier.as_str(), true),
             three_digits(cost)
         ),
-        None => safe(&record.tier, true),
+        None => safe(record.tier.as_str(), true),
     }));
     if let Some(pid) = record.pid {
         pieces.push(Piece::plain(format!("process {pid}")));

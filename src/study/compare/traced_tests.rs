@@ -4,7 +4,7 @@ use super::words::{beside, sentence};
 use super::*;
 use crate::machine::sim::SimulatedMachine;
 use crate::record::tests::any_figures;
-use crate::record::{LowerBound, MigrationCounts, SharingCauses, TraceFigures};
+use crate::record::{LowerBound, MigrationCounts, SharingCauses, TraceFigures, TraceTier};
 use crate::study::compare::{Tuning, Unwatched, run};
 use crate::workload::Command;
 
@@ -112,7 +112,7 @@ fn two(base: TraceFigures, other: TraceFigures) -> Option<String> {
     let mut record = compared(PLAIN, false);
     for (arm, figures) in record.arms.iter_mut().zip([base, other]) {
         arm.trace = Some(ArmTrace {
-            tier: "bpf".to_owned(),
+            tier: TraceTier::Bpf,
             elapsed_s: 1.0,
             sentence: String::new(),
             notes: Vec::new(),

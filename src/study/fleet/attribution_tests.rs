@@ -33,7 +33,11 @@ fn difference(a: &Nodes, b: &Nodes) -> FleetDiff {
 }
 
 fn part<'a>(found: &'a AttributionRecord, name: &str) -> &'a PartRecord {
-    found.parts.iter().find(|part| part.part == name).unwrap()
+    found
+        .parts
+        .iter()
+        .find(|part| part.part.as_str() == name)
+        .unwrap()
 }
 
 /// What `a` and `b` differ in has its share of the elapsed time within the

@@ -249,7 +249,7 @@ impl Gathered {
             started: String::new(),
             host,
             source: plan.source.clone(),
-            event: first.event.name().to_owned(),
+            event: first.event.into(),
             hz: first.hz,
             wall_s: self.runs.iter().map(|run| run.wall_s).sum(),
             own_cpu_s: self.own_cpu.as_secs_f64(),

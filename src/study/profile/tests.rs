@@ -103,7 +103,11 @@ fn difference(b: Truth) -> Vec<AttributionRecord> {
 }
 
 fn part<'a>(found: &'a AttributionRecord, name: &str) -> &'a PartRecord {
-    found.parts.iter().find(|part| part.part == name).unwrap()
+    found
+        .parts
+        .iter()
+        .find(|part| part.part.as_str() == name)
+        .unwrap()
 }
 
 /// The planted cause has its share of the elapsed time within the interval, and

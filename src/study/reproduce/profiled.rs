@@ -10,9 +10,9 @@ use anyhow::Result;
 
 use super::claim::{Claim, experiment};
 use crate::machine::{Machine, Output, Request, Subject};
-use crate::profile::Event;
 use crate::record::{
-    ChangeRecord, ExperimentRecord, ProfileDiff, ProfileRecord, SpotRecord, TraceSource,
+    ChangeRecord, ExperimentRecord, ProfileDiff, ProfileRecord, SampleEvent, SpotRecord,
+    TraceSource,
 };
 use crate::study::is_interrupt;
 use crate::study::profile::{Plan, Units, run};
@@ -88,7 +88,7 @@ struct Answers {
 fn difference(machine: &mut dyn Machine, program: &str) -> Result<Option<Answers>> {
     let fast = profile(machine, program, "coreclr_monitor")?;
     let slow = profile(machine, program, "netfx_awarelock")?;
-    if slow.event == Event::Proc.name() || slow.figures.waits.samples < FEWEST {
+    if slow.event == SampleEvent::Proc || slow.figures.waits.samples < FEWEST {
         return Ok(None);
     }
     let diff = ProfileDiff::between(&fast, &slow)?;

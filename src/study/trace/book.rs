@@ -5,7 +5,8 @@ use crate::machine::Throttling;
 use crate::record::{
     CoreTimeRecord, CpuTimeRecord, HostRecord, IdleWaitingRecord, LostRecord, LowerBound,
     MigrationCounts, SharingCauses, SmtSharingRecord, TRACE_SCHEMA, ThreadCpu, ThreadRecord,
-    ThrottledRecord, TraceFigures, TraceRecord, TraceSource, TraceTotals, WaitCauses, WaitRecord,
+    ThrottledRecord, TraceFigures, TraceRecord, TraceSource, TraceTier, TraceTotals, WaitBasis,
+    WaitCauses, WaitRecord,
 };
 use crate::topology::Topology;
 use crate::trace::{Analysis, Event, Migrations, Scope, Summary, ThreadSummary, Waits};
@@ -25,8 +26,8 @@ pub struct Book {
 pub struct About {
     /// What the trace is about.
     pub source: TraceSource,
-    /// Name of the tier, or of the file's format.
-    pub tier: String,
+    /// How it was made.
+    pub tier: TraceTier,
     /// The machine.
     pub host: HostRecord,
     /// First and last moment, where they are not those of the events.
@@ -145,22 +146,18 @@ fn totals(summary: &Summary) -> TraceTotals {
     }
 }
 
-/// Basis of waits that were added up from events.
-pub(super) const BY_EVENTS: &str = "events";
-
 fn waits(summary: &Summary, throttled: Option<Throttling>) -> WaitRecord {
     let waits = &summary.waits;
     let held_back = throttled.map_or(0.0, |quota| held_back(waits, quota));
-    let basis = if waits.is_from_kernel {
-        "schedstat"
-    } else {
-        BY_EVENTS
+    let basis = match waits.is_from_kernel {
+        true => WaitBasis::Schedstat,
+        false => WaitBasis::Events,
     };
     WaitRecord {
         total_s: waits.total_ns.map(seconds),
         after_preemption_s: waits.after_preemption_ns.map(seconds),
         after_wakeup_s: waits.after_wakeup_ns.map(seconds),
-        basis: waits.total_ns.map(|_| basis.to_owned()),
+        basis: waits.total_ns.map(|_| basis),
         count: waits.count,
         p50_s: waits.p50_ns.map(seconds),
         p99_s: waits.p99_ns.map(seconds),

@@ -257,7 +257,7 @@ fn nothing(record: &TraceRecord) -> Option<Finding> {
 }
 
 fn poor_tier(record: &TraceRecord, tiers: &[Availability]) -> Option<Finding> {
-    let used: Tier = record.tier.parse().ok()?;
+    let used: Tier = record.tier.as_str().parse().ok()?;
     let better = tiers.iter().rev().find(|tier| tier.tier > used)?;
     if used.scope().has_all_cpus {
         return None;

@@ -11,7 +11,7 @@ use std::time::Duration;
 pub use book::{About, Book};
 
 use crate::machine::{End, Listener, Machine, MachineError, Run, Subject, TierCost, TraceOrder};
-use crate::record::{TierRecord, TraceCost, TraceRecord, TraceSource};
+use crate::record::{TierRecord, TraceCost, TraceRecord, TraceSource, TraceTier};
 use crate::study::compare::host_record;
 use crate::trace::{Availability, Event, Tier};
 
@@ -77,9 +77,9 @@ pub fn run(
     let about = About {
         source: plan.source.clone(),
         tier: if machine.is_simulated() {
-            "simulated".to_owned()
+            TraceTier::Simulated
         } else {
-            traced.tier.name().to_owned()
+            traced.tier.into()
         },
         host: host_record(machine, &topology),
         span_ns: Some((traced.from_ns, traced.to_ns)),
@@ -172,7 +172,7 @@ fn tier_records(tiers: &[Availability], costs: &[TierCost]) -> Vec<TierRecord> {
         let refusal = tier.refused.as_ref();
         let cost = costs.iter().find(|cost| cost.tier == tier.tier);
         TierRecord {
-            tier: tier.tier.name().to_owned(),
+            tier: tier.tier.into(),
             available: refusal.is_none(),
             reason: refusal.map(|refusal| refusal.reason.clone()),
             remedy: refusal.and_then(|refusal| refusal.remedy.clone()),

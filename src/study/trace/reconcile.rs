@@ -1,10 +1,9 @@
 //! A trace of a command against what the kernel counted for it (`wait4`): a
 //! figure that is short of that is told to be a lower bound. It repairs none.
 
-use super::book::BY_EVENTS;
 use crate::format::{percent, seconds};
 use crate::machine::Run;
-use crate::record::{Finding, LowerBound, Severity, TraceFigures};
+use crate::record::{Finding, LowerBound, Severity, TraceFigures, WaitBasis};
 use crate::trace::Scope;
 
 /// Figures may be short by this share, and by so much.
@@ -29,7 +28,7 @@ pub(super) fn reconcile(figures: &mut TraceFigures, scope: Scope, run: &Run) -> 
     let is_partial = missing_cpu.is_some() || missing_switches;
     let seen_s = totals.cpu_s;
     // The kernel's own total of the time queued is whole whatever was lost.
-    let by_events = figures.waits.basis.as_deref() == Some(BY_EVENTS);
+    let by_events = figures.waits.basis == Some(WaitBasis::Events);
     let sees_waits_in_part = missing_cpu.is_some() && (looks_only || by_events);
     let bounds = &mut figures.lower_bounds;
     for (bound, holds) in [
@@ -102,7 +101,7 @@ mod tests {
     #[test]
     fn time_queued_by_events_that_were_lost_is_a_lower_bound() {
         let mut figures = any_figures(0.5);
-        figures.waits.basis = Some(BY_EVENTS.to_owned());
+        figures.waits.basis = Some(WaitBasis::Events);
         let run = Run {
             user: Some(Duration::from_secs(1)),
             system: Some(Duration::ZERO),

@@ -9,7 +9,7 @@ use crate::record::{
     PackedWaitsRecord, SliceRecord, TimelineRecord,
 };
 use crate::trace::{
-    Blame, Left, LeftOut, MOST_PACKED, MOST_SLICES, PackedSlices, SHORTEST_WAIT_NS, SharingSpans,
+    Blame, LeftOut, MOST_PACKED, MOST_SLICES, PackedSlices, SHORTEST_WAIT_NS, SharingSpans,
     Timeline, WaitSpans, Why,
 };
 
@@ -19,13 +19,7 @@ pub(super) fn record(told: &Timeline, from_ns: u64) -> TimelineRecord {
         cpu: slice.cpu as usize,
         start_s: seconds(slice.start_ns.saturating_sub(from_ns)),
         length_s: seconds(slice.end_ns - slice.start_ns),
-        end: match slice.left {
-            Left::Blocked => "blocked",
-            Left::Preempted => "preempted",
-            Left::Ended => "ended",
-            Left::Untold => "untold",
-        }
-        .to_owned(),
+        end: slice.left.into(),
     };
     let shares = |spans: &[u64]| -> Vec<f64> {
         let share = |&ns: &u64| (ns as f64 / told.span_ns as f64 * 1e4).round() / 1e4;
@@ -117,7 +111,7 @@ fn sharing(told: &SharingSpans, from_ns: u64) -> PackedSharingRecord {
 mod tests {
     use super::super::{About, Book};
     use crate::machine::sim::SimulatedMachine;
-    use crate::record::{HostRecord, TraceRecord, TraceSource};
+    use crate::record::{HostRecord, TraceRecord, TraceSource, TraceTier};
     use crate::study::compare::host_record;
     use crate::topology::Topology;
     use crate::trace::{Event, IDLE, Left, MOST_SLICES, Tier, What};
@@ -160,7 +154,7 @@ mod tests {
         }
         book.close(About {
             source: TraceSource::Machine,
-            tier: "simulated".to_owned(),
+            tier: TraceTier::Simulated,
             host: host(),
             span_ns: None,
             throttled: None,

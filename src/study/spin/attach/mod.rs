@@ -142,7 +142,7 @@ pub fn judge(sampled: &Sampled, about: About) -> SpinAttachRecord {
         started: String::new(),
         host: about.host,
         source: about.source,
-        event: samples.event.name().to_owned(),
+        event: samples.event.into(),
         hz: samples.hz,
         wall_s: samples.wall_s,
         samples: total,
