@@ -40,15 +40,6 @@ impl Arch {
         }
     }
 
-    /// As records have it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::X86_64 => "x86_64",
-            Self::Aarch64 => "aarch64",
-        }
-    }
-
     /// Bytes after which to look for an instruction where there was none.
     const fn step(self) -> usize {
         match self {

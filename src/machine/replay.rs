@@ -69,18 +69,6 @@ pub enum HintMade {
     Shortened,
 }
 
-impl HintMade {
-    /// As records have it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Own => "own",
-            Self::Stretched => "stretched",
-            Self::Shortened => "shortened",
-        }
-    }
-}
-
 /// The hints of a replay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HintFound {

@@ -8,8 +8,9 @@ use super::coverage::CoverageRecord;
 use super::finding::Finding;
 use super::metric::{HeadlineRecord, MetricRecord};
 use super::service::ServiceRecord;
+use super::tier::TraceTier;
 use super::topology::{CountsRecord, MachineRecord};
-use super::trace::{TraceFigures, TraceTier};
+use super::trace::TraceFigures;
 use super::workload::WorkloadRecord;
 use crate::topology::Topology;
 

@@ -37,6 +37,7 @@ mod service;
 mod spin;
 mod stacks;
 mod tags;
+mod tier;
 mod timeline;
 mod top;
 mod topology;
@@ -107,17 +108,19 @@ pub use search::{
 };
 pub use service::{APPLIED_SCHEMA, Applied, ServiceRecord};
 pub use spin::{
-    AdviceRecord, ChipRecord, CliffsRecord, ContentionCell, CpuPauseRecord, GapOnChip,
-    HintCostRecord, LevelRecord, MatchedAlgorithm, MoveRecord, OuterLoop, PauseCheckRecord,
-    PredictionRecord, ProcessorRecord, ReplayCell, ReplayHint, ReplayMeasured, ReplayPrediction,
-    ReplayedAlgorithm, SPIN_ADVICE_SCHEMA, SPIN_ATTACH_SCHEMA, SPIN_PAUSE_SCHEMA,
-    SPIN_PREDICT_SCHEMA, SPIN_REPLAY_SCHEMA, SPIN_SCAN_SCHEMA, ScanChip, ScannedBinary,
-    ScannedLoop, SkippedFile, SpinAdviceRecord, SpinAttachRecord, SpinCaller, SpinMatch,
+    AdviceRecord, ChipRecord, CliffsRecord, CodeArch, ContentionCell, CpuPauseRecord, CycleMethod,
+    GapOnChip, HintCostRecord, LevelRecord, MatchStrength, MatchedAlgorithm, MoveRecord, OuterLoop,
+    PauseCheckRecord, PredictionRecord, ProcessorRecord, ReleaseSeen, ReplayCell, ReplayExperiment,
+    ReplayHint, ReplayHintMade, ReplayMeasured, ReplayPrediction, ReplayedAlgorithm,
+    SPIN_ADVICE_SCHEMA, SPIN_ATTACH_SCHEMA, SPIN_PAUSE_SCHEMA, SPIN_PREDICT_SCHEMA,
+    SPIN_REPLAY_SCHEMA, SPIN_SCAN_SCHEMA, ScanChip, ScannedBinary, ScannedLoop, SkippedFile,
+    SpinAdviceRecord, SpinAttachRecord, SpinCaller, SpinEvidence, SpinKind, SpinMatch,
     SpinPauseRecord, SpinPlace, SpinPredictRecord, SpinReplayRecord, SpinScan, SpinShares,
-    SpinThread, TooLongRecord, TunableRecord,
+    SpinThread, SpinUnit, TooLongRecord, TunableRecord, UnknownGaps, WaitEnd,
 };
 pub use stacks::{StackMethod, StacksRecord};
 pub use tags::{check_tag, id_of, with_id, with_tags};
+pub use tier::{TierRecord, TraceTier};
 pub use top::{Busiest, MoveRates, TOP_SCHEMA, TopCpu, TopRecord, TopSharing, TopThread, UsedCpu};
 pub use topology::{
     CacheRecord, CountsRecord, CpuRecord, KindRecord, MachineRecord, NodeRecord, QuotaRecord,
@@ -132,8 +135,8 @@ pub use timeline::{
 pub use trace::{
     CoreTimeRecord, CpuTimeRecord, IdleWaitingRecord, LostRecord, LowerBound, MigrationCounts,
     SharingCauses, SmtSharingRecord, TRACE_SCHEMA, ThreadCpu, ThreadRecord, ThrottledRecord,
-    TierRecord, TraceCost, TraceFigures, TraceRecord, TraceSource, TraceTier, TraceTotals,
-    WaitBasis, WaitCauses, WaitRecord,
+    TraceCost, TraceFigures, TraceRecord, TraceSource, TraceTotals, WaitBasis, WaitCauses,
+    WaitRecord,
 };
 pub use workload::WorkloadRecord;
 

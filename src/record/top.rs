@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::trace::TraceTier;
+use super::tier::TraceTier;
 use crate::topology::Topology;
 use crate::trace::Tid;
 use crate::trace::live::{CpuFrame, Doing, Frame, Occupant, Sharing, SharingBasis, ThreadFrame};

@@ -5,46 +5,12 @@ use serde::{Deserialize, Serialize};
 use super::comparison::HostRecord;
 use super::finding::Finding;
 use super::named::named;
+use super::tier::{TierRecord, TraceTier};
 use super::timeline::TimelineRecord;
 use super::{Entry, StoredRecord};
-use crate::trace::Tier;
 
 /// Schema of [`TraceRecord`].
 pub const TRACE_SCHEMA: &str = "pinwise.trace/1";
-
-named! {
-    /// How a trace was made.
-    TraceTier {
-        /// By polling of `/proc`.
-        Proc = "proc",
-        /// By switch records of the program's threads.
-        Switch = "switch",
-        /// By switch records of all CPUs.
-        CpuWide = "cpu-wide",
-        /// By the scheduler's tracepoints.
-        Tracepoint = "tracepoint",
-        /// By a BPF program.
-        Bpf = "bpf",
-        /// By perf: a file was read.
-        PerfData = "perf.data",
-        /// By ftrace: its text was read.
-        Ftrace = "ftrace",
-        /// By a simulated machine.
-        Simulated = "simulated",
-    }
-}
-
-impl From<Tier> for TraceTier {
-    fn from(tier: Tier) -> Self {
-        match tier {
-            Tier::Proc => Self::Proc,
-            Tier::Switch => Self::Switch,
-            Tier::CpuWide => Self::CpuWide,
-            Tier::Tracepoint => Self::Tracepoint,
-            Tier::Bpf => Self::Bpf,
-        }
-    }
-}
 
 /// A trace: how it was made, what came out, what it means. What the source
 /// could not tell is `null`, never 0.
@@ -122,26 +88,6 @@ pub enum TraceSource {
         /// The process asked for; `null`: all of it.
         pid: Option<i32>,
     },
-}
-
-/// A tier on this machine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TierRecord {
-    /// Its name.
-    pub tier: TraceTier,
-    /// Could it be had?
-    pub available: bool,
-    /// Why not.
-    pub reason: Option<String>,
-    /// The command that would permit it.
-    pub remedy: Option<String>,
-    /// CPU time that a switch of a traced thread takes more, ns; `null` where
-    /// it was not measured.
-    pub cost_ns_per_switch: Option<f64>,
-    /// Interval of that.
-    pub cost_low_ns: Option<f64>,
-    /// See `cost_low_ns`.
-    pub cost_high_ns: Option<f64>,
 }
 
 /// What tracing cost.

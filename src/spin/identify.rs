@@ -31,18 +31,6 @@ pub enum Strength {
     Certain,
 }
 
-impl Strength {
-    /// As records have it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Possible => "possible",
-            Self::Likely => "likely",
-            Self::Certain => "certain",
-        }
-    }
-}
-
 /// An algorithm that a loop may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {

@@ -88,18 +88,6 @@ pub enum Seen {
     Parked,
 }
 
-impl Seen {
-    /// As records have it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Spinning => "spinning",
-            Self::Yielding => "yielding",
-            Self::Parked => "parked",
-        }
-    }
-}
-
 /// How late a waiter goes on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Lateness {

@@ -14,7 +14,7 @@ use crate::cli::{Exit, open_machine};
 use crate::code::Arch;
 use crate::code::elf::{self, Binary};
 use crate::machine::{Machine, Probe};
-use crate::record::{ScanChip, SkippedFile, SpinScan};
+use crate::record::{CodeArch, ScanChip, SkippedFile, SpinScan};
 use crate::report;
 use crate::spin::chips::{Chip, chip};
 use crate::study::spin::probed;
@@ -121,7 +121,7 @@ fn listed(chip: &Chip) -> ScanChip {
     ScanChip {
         id: chip.id.to_owned(),
         // The table has PAUSE only.
-        arch: Arch::X86_64.name().to_owned(),
+        arch: CodeArch::X86_64,
         pause_ns: chip.pause_ns(),
         source: format!(
             "{} cycles at {} GHz ({})",
@@ -139,7 +139,7 @@ fn here(machine: &mut dyn Machine) -> anyhow::Result<ScanChip> {
     let pause_ns = pause_ns.context("--here: PAUSE could not be measured on this machine")?;
     Ok(ScanChip {
         id: "here".to_owned(),
-        arch: arch.name().to_owned(),
+        arch: arch.into(),
         pause_ns,
         source: format!("measured on CPU {cpu}"),
     })

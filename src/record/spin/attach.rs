@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::record::named::named;
 use crate::record::{Entry, Finding, HostRecord, SampleEvent, StoredRecord, TraceSource};
+use crate::spin::identify::Strength;
+use crate::spin::loops::LoopKind;
 
 /// Schema of [`SpinAttachRecord`].
 pub const SPIN_ATTACH_SCHEMA: &str = "pinwise.spin-attach/1";
@@ -84,11 +87,39 @@ impl SpinShares {
     }
 }
 
+named! {
+    /// What a loop does.
+    SpinKind from LoopKind {
+        /// It looks and hints.
+        Polling = "polling",
+        /// It hints without looking.
+        BlindDelay = "blind_delay",
+        /// It looks without a hint.
+        BareLoad = "bare_load",
+        /// It gives the CPU up between looks.
+        Yielding = "yielding",
+        /// Anything else.
+        Work = "work",
+    }
+}
+
+named! {
+    /// How sure it is that a loop is an algorithm's.
+    MatchStrength from Strength {
+        /// Others have its shape, too.
+        Possible = "possible",
+        /// By shape and constants, or by the file.
+        Likely = "likely",
+        /// By the name of a function.
+        Certain = "certain",
+    }
+}
+
 /// A loop that spins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SpinPlace {
-    /// `polling`, `blind_delay`, `bare_load`, `yielding`.
-    pub kind: String,
+    /// How it spins.
+    pub kind: SpinKind,
     /// Function, where it has a name.
     pub function: Option<String>,
     /// File it is from; `null` for code made at run time.
@@ -138,8 +169,8 @@ pub struct SpinMatch {
     pub algorithm: String,
     /// Its name.
     pub name: String,
-    /// `certain`, `likely` or `possible`.
-    pub strength: String,
+    /// How sure that is.
+    pub strength: MatchStrength,
     /// Why, as a sentence.
     pub why: String,
     /// How to change it; empty where nothing is known.

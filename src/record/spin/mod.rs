@@ -9,21 +9,23 @@ mod scan;
 
 pub use advice::{AdviceRecord, SPIN_ADVICE_SCHEMA, SpinAdviceRecord};
 pub use attach::{
-    SPIN_ATTACH_SCHEMA, SpinAttachRecord, SpinCaller, SpinMatch, SpinPlace, SpinShares, SpinThread,
+    MatchStrength, SPIN_ATTACH_SCHEMA, SpinAttachRecord, SpinCaller, SpinKind, SpinMatch,
+    SpinPlace, SpinShares, SpinThread,
 };
 pub use pause::{
-    ChipRecord, CpuPauseRecord, HintCostRecord, LevelRecord, PauseCheckRecord, SPIN_PAUSE_SCHEMA,
-    SpinPauseRecord, TooLongRecord,
+    ChipRecord, CpuPauseRecord, CycleMethod, HintCostRecord, LevelRecord, PauseCheckRecord,
+    SPIN_PAUSE_SCHEMA, SpinPauseRecord, TooLongRecord,
 };
 pub use predict::{
-    CliffsRecord, MoveRecord, PredictionRecord, ProcessorRecord, SPIN_PREDICT_SCHEMA,
-    SpinPredictRecord, TunableRecord,
+    CliffsRecord, MoveRecord, PredictionRecord, ProcessorRecord, SPIN_PREDICT_SCHEMA, SpinEvidence,
+    SpinPredictRecord, SpinUnit, TunableRecord,
 };
 pub use replay::{
-    ContentionCell, ReplayCell, ReplayHint, ReplayMeasured, ReplayPrediction, ReplayedAlgorithm,
-    SPIN_REPLAY_SCHEMA, SpinReplayRecord,
+    ContentionCell, ReleaseSeen, ReplayCell, ReplayExperiment, ReplayHint, ReplayHintMade,
+    ReplayMeasured, ReplayPrediction, ReplayedAlgorithm, SPIN_REPLAY_SCHEMA, SpinReplayRecord,
+    WaitEnd,
 };
 pub use scan::{
-    GapOnChip, MatchedAlgorithm, OuterLoop, SPIN_SCAN_SCHEMA, ScanChip, ScannedBinary, ScannedLoop,
-    SkippedFile, SpinScan,
+    CodeArch, GapOnChip, MatchedAlgorithm, OuterLoop, SPIN_SCAN_SCHEMA, ScanChip, ScannedBinary,
+    ScannedLoop, SkippedFile, SpinScan, UnknownGaps,
 };

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::record::named::named;
 use crate::record::{Entry, HostRecord, StoredRecord};
 
 /// Schema of [`SpinPauseRecord`].
@@ -35,6 +36,16 @@ pub struct SpinPauseRecord {
     pub spent_s: f64,
 }
 
+named! {
+    /// How cycles were found.
+    CycleMethod {
+        /// By the CPU's counter.
+        Counter = "pmu",
+        /// By dependent additions beside the PAUSEs.
+        Additions = "add-chain",
+    }
+}
+
 /// PAUSE on one CPU.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuPauseRecord {
@@ -52,9 +63,8 @@ pub struct CpuPauseRecord {
     pub pause_cycles_low: Option<f64>,
     /// Upper end.
     pub pause_cycles_high: Option<f64>,
-    /// How cycles were found: `pmu`, the CPU's counter, or `add-chain`, dependent
-    /// additions beside it; `null` where not.
-    pub method: Option<String>,
+    /// How cycles were found; `null` where not.
+    pub method: Option<CycleMethod>,
     /// Core cycles by additions; `null` where not.
     pub chain_cycles: Option<f64>,
     /// Core cycles by the CPU's counter; `null` where there is none.

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::spin::algorithm::{Algorithm, Evidence, Tunable, Unit};
+use crate::record::named::named;
+use crate::spin::algorithm::{Evidence, Tunable, Unit};
 use crate::spin::prediction::{Prediction, Processor};
 
 /// Schema of [`SpinPredictRecord`].
@@ -57,6 +58,47 @@ impl ProcessorRecord {
     }
 }
 
+named! {
+    /// What an algorithm counts.
+    SpinUnit {
+        /// PAUSEs.
+        Pause = "pause",
+        /// Runs of PAUSEs, of one of two lengths.
+        Graded = "graded",
+        /// Runs of PAUSEs of a measured length.
+        Normalised = "normalised",
+        /// Time.
+        Time = "time",
+        /// Loads.
+        Load = "load",
+        /// Yields.
+        Yield = "yield",
+    }
+}
+
+impl From<Unit> for SpinUnit {
+    fn from(unit: Unit) -> Self {
+        match unit {
+            Unit::Hint => Self::Pause,
+            Unit::Graded { .. } => Self::Graded,
+            Unit::Normalised { .. } => Self::Normalised,
+            Unit::Clock => Self::Time,
+            Unit::Load => Self::Load,
+            Unit::Yield => Self::Yield,
+        }
+    }
+}
+
+named! {
+    /// What is known of an algorithm.
+    SpinEvidence from Evidence {
+        /// The source was read.
+        Read = "read",
+        /// An excerpt, an issue or a manual was.
+        Excerpt = "excerpt",
+    }
+}
+
 /// One algorithm with one number of CPUs. `null`: it never ends, is not known
 /// in figures, or spends its time in something else than PAUSE.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -93,15 +135,14 @@ pub struct PredictionRecord {
     pub never_parks: bool,
     /// The cost of PAUSE hardly matters to it.
     pub immune: bool,
-    /// What it counts: `pause`, `graded`, `normalised`, `time`, `load`,
-    /// `yield`.
-    pub unit: String,
+    /// What it counts.
+    pub unit: SpinUnit,
     /// What follows in the end.
     pub then: String,
     /// What changes it.
     pub tunables: Vec<TunableRecord>,
-    /// `read`: the source was; `excerpt`: an excerpt, an issue or a manual.
-    pub evidence: String,
+    /// What was read of it.
+    pub evidence: SpinEvidence,
     /// Where it was read.
     pub source: String,
     /// What else; `null` for nothing.
@@ -177,10 +218,10 @@ impl PredictionRecord {
             wasted_cpu_ms: prediction.wasted_ns.map(|ns| ns * 1e-6),
             never_parks: prediction.never_parks,
             immune: algorithm.is_immune(),
-            unit: unit_name(algorithm).to_owned(),
+            unit: algorithm.unit.into(),
             then: algorithm.then.to_owned(),
             tunables: algorithm.tunables.iter().map(TunableRecord::new).collect(),
-            evidence: evidence_name(algorithm).to_owned(),
+            evidence: algorithm.evidence.into(),
             source: algorithm.source.to_owned(),
             note: (!algorithm.note.is_empty()).then(|| algorithm.note.to_owned()),
         }
@@ -194,23 +235,5 @@ impl TunableRecord {
             usual: (!tunable.usual.is_empty()).then(|| tunable.usual.to_owned()),
             how: tunable.how.to_owned(),
         }
-    }
-}
-
-const fn unit_name(algorithm: &Algorithm) -> &'static str {
-    match algorithm.unit {
-        Unit::Hint => "pause",
-        Unit::Graded { .. } => "graded",
-        Unit::Normalised { .. } => "normalised",
-        Unit::Clock => "time",
-        Unit::Load => "load",
-        Unit::Yield => "yield",
-    }
-}
-
-const fn evidence_name(algorithm: &Algorithm) -> &'static str {
-    match algorithm.evidence {
-        Evidence::Read => "read",
-        Evidence::Excerpt => "excerpt",
     }
 }

@@ -3,10 +3,24 @@
 use serde::{Deserialize, Serialize};
 
 use crate::record::comparison::HostRecord;
+use crate::record::named::named;
 use crate::record::{Entry, StoredRecord};
+use crate::spin::lateness::Seen;
 
 /// Schema of [`SpinReplayRecord`].
 pub const SPIN_REPLAY_SCHEMA: &str = "pinwise.spin-replay/1";
+
+named! {
+    /// What is replayed.
+    ReplayExperiment {
+        /// A worker holds a lock for each item, a sender wants it a delay later.
+        ProducerConsumer = "producer-consumer",
+        /// A waiter comes when the lock is taken; it is released a delay later.
+        Handoff = "handoff",
+        /// Threads take a lock again and again.
+        Contend = "contend",
+    }
+}
 
 /// A replay: what was executed, what it ought to have taken, what it took. What
 /// could not be measured or is not predicted is `null`, never 0.
@@ -20,8 +34,8 @@ pub struct SpinReplayRecord {
     pub started: String,
     /// Where it ran.
     pub host: HostRecord,
-    /// `producer-consumer`, `handoff` or `contend`.
-    pub experiment: String,
+    /// What was replayed.
+    pub experiment: ReplayExperiment,
     /// The chip whose hint was imitated; `null`: by a figure, or none was.
     pub chip: Option<String>,
     /// CPUs that the algorithms were told of.
@@ -49,6 +63,18 @@ pub struct SpinReplayRecord {
     pub notes: Vec<String>,
 }
 
+named! {
+    /// What a hint was made of.
+    ReplayHintMade {
+        /// The processor's own.
+        Own = "own",
+        /// The processor's own and additions.
+        Stretched = "stretched",
+        /// Additions alone.
+        Shortened = "shortened",
+    }
+}
+
 /// The hint of a replay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReplayHint {
@@ -58,8 +84,20 @@ pub struct ReplayHint {
     pub wanted_ns: f64,
     /// What one took, ns: the median over the cells.
     pub achieved_ns: Option<f64>,
-    /// `own`, `stretched` or `shortened`.
-    pub made: Option<String>,
+    /// What it was made of.
+    pub made: Option<ReplayHintMade>,
+}
+
+named! {
+    /// How a wait ends.
+    WaitEnd {
+        /// The waiter parks.
+        Parks = "parks",
+        /// It yields the CPU.
+        Yields = "yields",
+        /// It spins until it has the lock.
+        Never = "never",
+    }
 }
 
 /// An algorithm that was replayed.
@@ -73,8 +111,8 @@ pub struct ReplayedAlgorithm {
     pub total_hints: Option<u64>,
     /// Most hints between two looks.
     pub blind_gap_hints: u64,
-    /// `parks`, `yields` or `never`.
-    pub ends: String,
+    /// How it ends.
+    pub ends: WaitEnd,
     /// One per delay; empty where threads contended.
     pub cells: Vec<ReplayCell>,
     /// One per number of threads; empty elsewhere.
@@ -117,11 +155,23 @@ pub struct ReplayCell {
     pub stopped: u64,
 }
 
+named! {
+    /// How a waiter learns of a release.
+    ReleaseSeen from Seen {
+        /// By a look between hints.
+        Spinning = "spinning",
+        /// By a look between yields.
+        Yielding = "yielding",
+        /// It is woken.
+        Parked = "parked",
+    }
+}
+
 /// What theory says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReplayPrediction {
-    /// How the waiter learns of the release: `spinning`, `yielding`, `parked`.
-    pub seen: String,
+    /// How the waiter learns of the release.
+    pub seen: ReleaseSeen,
     /// How late, µs.
     pub lateness_us: Option<f64>,
     /// What 100 items take, seconds.

@@ -2,8 +2,32 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::attach::{MatchStrength, SpinKind};
+use crate::code::Arch;
+use crate::record::named::named;
+
 /// Schema of [`SpinScan`].
 pub const SPIN_SCAN_SCHEMA: &str = "pinwise.spin-scan/1";
+
+named! {
+    /// What becomes of loops whose gap the code does not say.
+    UnknownGaps {
+        /// They pass.
+        Pass = "pass",
+        /// They fail.
+        Fail = "fail",
+    }
+}
+
+named! {
+    /// An architecture of code.
+    CodeArch from Arch {
+        /// x86-64.
+        X86_64 = "x86_64",
+        /// arm64.
+        Aarch64 = "aarch64",
+    }
+}
 
 /// Loops that hint, and for how long they do not look.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,8 +45,8 @@ pub struct SpinScan {
     pub cpus: u64,
     /// The longest blind gap that passes, ns; `null` where none was asked for.
     pub max_blind_gap_ns: Option<f64>,
-    /// `pass` or `fail`: what becomes of loops whose gap the code does not say.
-    pub unknown: String,
+    /// What becomes of loops whose gap the code does not say.
+    pub unknown: UnknownGaps,
     /// Did all loops pass? `null` where no limit was asked for.
     pub passed: Option<bool>,
     /// The loops, by file and address.
@@ -34,8 +58,8 @@ pub struct SpinScan {
 pub struct ScannedBinary {
     /// Its path as given.
     pub path: String,
-    /// `x86_64` or `aarch64`.
-    pub arch: String,
+    /// Its architecture.
+    pub arch: CodeArch,
     /// Its build id.
     pub build_id: Option<String>,
     /// Bytes of code.
@@ -63,7 +87,7 @@ pub struct ScanChip {
     /// Its id, or `here`.
     pub id: String,
     /// Binaries of this architecture run on it.
-    pub arch: String,
+    pub arch: CodeArch,
     /// One hint, ns.
     pub pause_ns: f64,
     /// Where that is from.
@@ -81,8 +105,8 @@ pub struct ScannedLoop {
     pub function: Option<String>,
     /// Bytes from the function's beginning.
     pub offset: Option<u64>,
-    /// `polling`, `blind_delay`, `yielding` or `work`.
-    pub kind: String,
+    /// What it does.
+    pub kind: SpinKind,
     /// Hints of one turn.
     pub hints_per_turn: u32,
     /// Reads of memory that others may write, in one turn.
@@ -108,8 +132,8 @@ pub struct ScannedLoop {
 pub struct OuterLoop {
     /// Address of its first instruction, in hexadecimal digits.
     pub address: String,
-    /// Its kind.
-    pub kind: String,
+    /// What it does.
+    pub kind: SpinKind,
     /// Its looks in one turn.
     pub looks_per_turn: u32,
 }
@@ -130,8 +154,8 @@ pub struct GapOnChip {
 pub struct MatchedAlgorithm {
     /// Its id.
     pub id: String,
-    /// `certain`, `likely` or `possible`.
-    pub strength: String,
+    /// How sure that is.
+    pub strength: MatchStrength,
     /// Why, as a sentence.
     pub reason: String,
 }

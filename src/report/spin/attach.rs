@@ -1,7 +1,9 @@
 //! Where a program spins, as text.
 
 use crate::format::{count, count_of, grouped, nanoseconds, seconds};
-use crate::record::{SampleEvent, SpinAttachRecord, SpinPlace, SpinShares, TraceSource};
+use crate::record::{
+    MatchStrength, SampleEvent, SpinAttachRecord, SpinPlace, SpinShares, TraceSource,
+};
 use crate::report::comparison::findings;
 use crate::report::style::{Palette, paragraph, shortened, table, visible};
 
@@ -143,7 +145,7 @@ fn place_text(number: usize, place: &SpinPlace, palette: Palette) -> String {
     let function = place.function.as_deref().unwrap_or("no name");
     let head = format!(
         "{number}. {}: {} of CPU time, {:.1} % ({} samples, {})",
-        visible(&place.kind).replace('_', " "),
+        visible(place.kind.as_str()).replace('_', " "),
         seconds(place.cpu_s),
         100.0 * place.share,
         place.samples,
@@ -174,9 +176,9 @@ fn place_text(number: usize, place: &SpinPlace, palette: Palette) -> String {
     for found in &place.algorithms {
         let line = format!(
             "{} {} ({}): {}",
-            match found.strength.as_str() {
-                "certain" => "it is",
-                "likely" => "it is likely",
+            match found.strength {
+                MatchStrength::Certain => "it is",
+                MatchStrength::Likely => "it is likely",
                 _ => "it may be",
             },
             visible(&found.name),
@@ -247,7 +249,7 @@ mod tests {
     fn hostile() -> SpinAttachRecord {
         let topology = Topology::from_synthetic("core:2 pu:1").unwrap();
         let place = SpinPlace {
-            kind: evil(),
+            kind: evil().into(),
             function: Some(evil()),
             module: Some(evil()),
             address: 0x1000,
@@ -267,7 +269,7 @@ mod tests {
             algorithms: vec![SpinMatch {
                 algorithm: evil(),
                 name: evil(),
-                strength: evil(),
+                strength: evil().into(),
                 why: evil(),
                 tunables: vec![evil()],
             }],

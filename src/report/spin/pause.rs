@@ -1,7 +1,7 @@
 //! What PAUSE costs, as text.
 
 use crate::format::{nanoseconds, three_digits};
-use crate::record::{CpuPauseRecord, PauseCheckRecord, SpinPauseRecord};
+use crate::record::{CpuPauseRecord, CycleMethod, PauseCheckRecord, SpinPauseRecord};
 use crate::report::style::{Palette, paragraph, table, visible};
 
 /// CPUs shown; the record has more.
@@ -122,7 +122,10 @@ fn row(cpu: &CpuPauseRecord) -> Vec<String> {
         range(cpu.pause_ns_low, cpu.pause_ns_high, three_digits),
         cpu.pause_cycles.map_or_else(|| "–".to_owned(), cycles),
         range(cpu.pause_cycles_low, cpu.pause_cycles_high, cycles),
-        cpu.method.clone().unwrap_or_else(|| "–".to_owned()),
+        cpu.method
+            .as_ref()
+            .map_or("–", CycleMethod::as_str)
+            .to_owned(),
         cpu.ghz
             .map_or_else(|| "–".to_owned(), |ghz| format!("{ghz:.2}")),
         levels,

@@ -3,7 +3,8 @@
 
 use crate::format::{nanoseconds, three_digits};
 use crate::record::{
-    CliffsRecord, MoveRecord, PredictionRecord, ProcessorRecord, SpinPredictRecord,
+    CliffsRecord, MoveRecord, PredictionRecord, ProcessorRecord, SpinEvidence, SpinPredictRecord,
+    SpinUnit,
 };
 use crate::report::style::{Palette, paragraph, shortened, table, visible};
 
@@ -116,11 +117,11 @@ fn time(ms: Option<f64>) -> String {
 }
 
 fn remark(row: &PredictionRecord) -> String {
-    let word = match row.unit.as_str() {
-        "normalised" => "measures",
-        "time" => "clock",
-        "load" => "loads",
-        "yield" => "yields",
+    let word = match row.unit {
+        SpinUnit::Normalised => "measures",
+        SpinUnit::Time => "clock",
+        SpinUnit::Load => "loads",
+        SpinUnit::Yield => "yields",
         _ if row.never_parks => "endless",
         _ if row.total_pauses.is_none() => "unknown",
         _ if row.longest_pauses > row.total_pauses => "varies",
@@ -158,8 +159,8 @@ fn details(row: &PredictionRecord) -> String {
     if let Some(note) = &row.note {
         line("note", note);
     }
-    let evidence = match row.evidence.as_str() {
-        "read" => "source read",
+    let evidence = match row.evidence {
+        SpinEvidence::Read => "source read",
         _ => "excerpts read",
     };
     line("source", &format!("{} ({evidence})", row.source));

@@ -2,7 +2,8 @@
 
 use crate::format::{grouped, nanoseconds, seconds, three_digits};
 use crate::record::{
-    ContentionCell, ReplayCell, ReplayMeasured, ReplayedAlgorithm, SpinReplayRecord,
+    ContentionCell, ReplayCell, ReplayExperiment, ReplayHintMade, ReplayMeasured,
+    ReplayedAlgorithm, SpinReplayRecord,
 };
 use crate::report::style::{Palette, paragraph, table, visible};
 
@@ -15,7 +16,7 @@ pub fn spin_replay(record: &SpinReplayRecord, palette: Palette) -> String {
         let line = format!("\n{}: {}", visible(&of.algorithm), described(of, record));
         out += &format!("{}\n", paragraph("", "  ", &line));
         if of.contention.is_empty() {
-            out += &cells(of, record.experiment == "handoff");
+            out += &cells(of, record.experiment == ReplayExperiment::Handoff);
             out += &format!("{}\n", paragraph("  ", "  ", &cost(of)));
         } else {
             out += &contention(of);
@@ -33,13 +34,15 @@ pub fn spin_replay(record: &SpinReplayRecord, palette: Palette) -> String {
 }
 
 fn title(record: &SpinReplayRecord) -> String {
-    let what = match (record.experiment.as_str(), record.hold_ms) {
-        ("producer-consumer", Some(hold_ms)) => {
+    let what = match (&record.experiment, record.hold_ms) {
+        (ReplayExperiment::ProducerConsumer, Some(hold_ms)) => {
             format!("Producer and consumer, the lock held for {hold_ms} ms an item")
         }
-        ("handoff", _) => "Hand-off, the lock released while another waits".to_owned(),
-        ("contend", _) => "Threads that contend for one lock".to_owned(),
-        (other, _) => other.to_owned(),
+        (ReplayExperiment::Handoff, _) => {
+            "Hand-off, the lock released while another waits".to_owned()
+        }
+        (ReplayExperiment::Contend, _) => "Threads that contend for one lock".to_owned(),
+        (other, _) => other.to_string(),
     };
     format!(
         "{what}; {} CPUs assumed, CPUs {} used",
@@ -63,9 +66,11 @@ fn means(record: &SpinReplayRecord) -> String {
     let own = hint.own_ns.map_or_else(String::new, |ns| {
         format!(" (this processor's own takes {})", nanoseconds(ns))
     });
-    let how = match hint.made.as_deref() {
-        Some("stretched") => format!("{wanted}{chip}, stretched by additions{own}"),
-        Some("shortened") => format!("{wanted}{chip}, a chain of additions alone{own}"),
+    let how = match hint.made {
+        Some(ReplayHintMade::Stretched) => format!("{wanted}{chip}, stretched by additions{own}"),
+        Some(ReplayHintMade::Shortened) => {
+            format!("{wanted}{chip}, a chain of additions alone{own}")
+        }
         _ => format!("{wanted}, this processor's own"),
     };
     let achieved = hint
@@ -73,7 +78,7 @@ fn means(record: &SpinReplayRecord) -> String {
         .map_or_else(String::new, |ns| format!("; achieved: {ns:.2} ns"));
     let wake = record
         .wake_ns
-        .filter(|_| record.experiment != "contend")
+        .filter(|_| record.experiment != ReplayExperiment::Contend)
         .map_or_else(String::new, |ns| {
             format!(" A wake-up takes {}.", nanoseconds(ns))
         });

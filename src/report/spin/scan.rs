@@ -1,7 +1,7 @@
 //! The loops with spin-wait hints in binaries, as text.
 
 use crate::format::{bytes, count, count_of, nanoseconds};
-use crate::record::{GapOnChip, ScannedLoop, SpinScan};
+use crate::record::{GapOnChip, ScannedLoop, SpinKind, SpinScan};
 use crate::report::style::{Palette, paragraph, shortened, visible};
 
 /// The loops file by file, then what the limit says.
@@ -87,20 +87,20 @@ fn told(one: &ScannedLoop, cpus: u64, palette: Palette) -> String {
 
 /// What it does, and for how long it does not look.
 fn words(one: &ScannedLoop, cpus: u64) -> String {
-    let does = match (one.kind.as_str(), &one.outer) {
-        ("polling", _) => "Looks and hints".to_owned(),
-        ("blind_delay", Some(outer)) => {
+    let does = match (&one.kind, &one.outer) {
+        (SpinKind::Polling, _) => "Looks and hints".to_owned(),
+        (SpinKind::BlindDelay, Some(outer)) => {
             format!(
                 "Hints blindly within the loop at {} that looks",
                 outer.address
             )
         }
-        ("blind_delay", None) => "Hints blindly; no loop around it looks".to_owned(),
-        ("yielding", _) => "Yields the CPU, and hints".to_owned(),
+        (SpinKind::BlindDelay, None) => "Hints blindly; no loop around it looks".to_owned(),
+        (SpinKind::Yielding, _) => "Yields the CPU, and hints".to_owned(),
         _ => "Does much else, and hints".to_owned(),
     };
-    let between = match (one.kind.as_str(), &one.outer) {
-        ("blind_delay", None) => "in a row",
+    let between = match (&one.kind, &one.outer) {
+        (SpinKind::BlindDelay, None) => "in a row",
         _ => "between looks",
     };
     let Some(hints) = one.gap_hints else {

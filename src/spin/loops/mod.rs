@@ -28,20 +28,6 @@ pub enum LoopKind {
     Work,
 }
 
-impl LoopKind {
-    /// As records have it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Polling => "polling",
-            Self::BlindDelay => "blind_delay",
-            Self::BareLoad => "bare_load",
-            Self::Yielding => "yielding",
-            Self::Work => "work",
-        }
-    }
-}
-
 /// A loop in machine code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpinLoop {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::chips;
 use crate::machine::{Batches, Hint, Machine, MachineError, Probe};
 use crate::record::{
-    CpuPauseRecord, HintCostRecord, HostRecord, LevelRecord, Modes, PauseCheckRecord,
+    CpuPauseRecord, CycleMethod, HintCostRecord, HostRecord, LevelRecord, Modes, PauseCheckRecord,
     SPIN_PAUSE_SCHEMA, SpinPauseRecord, TooLongRecord,
 };
 use crate::spin::prediction::{Limits, Prediction, Processor};
@@ -223,9 +223,9 @@ impl Course {
         let pause_ns = self.pause.value()?;
         let (chain, counted) = (self.cycles.value(), self.counted.value());
         let (method, figures) = if counted.is_some() {
-            ("pmu", &self.counted)
+            (CycleMethod::Counter, &self.counted)
         } else {
-            ("add-chain", &self.cycles)
+            (CycleMethod::Additions, &self.cycles)
         };
         let ghz = self.cycle.value().map(|cycle_ns| 1.0 / cycle_ns);
         let (pause_ns_low, pause_ns_high) = self.pause.interval();
@@ -245,7 +245,7 @@ impl Course {
             pause_cycles: figures.value(),
             pause_cycles_low,
             pause_cycles_high,
-            method: figures.value().map(|_| method.to_owned()),
+            method: figures.value().map(|_| method),
             chain_cycles: chain,
             counted_cycles: counted,
             disagreement_share: chain
@@ -456,7 +456,7 @@ mod tests {
             assert!((cycles - 75.0).abs() < 1.5, "{cycles}");
             assert!(cpu.levels.is_empty() && cpu.hints.is_empty());
             assert!(cpu.disagreement_share.unwrap() < 0.03);
-            assert_eq!(cpu.method.as_deref(), Some("pmu"));
+            assert_eq!(cpu.method, Some(CycleMethod::Counter));
         }
         let check = record.check.unwrap();
         assert!(check.is_fine, "{check:?}");
@@ -470,7 +470,7 @@ mod tests {
             None,
         );
         let cpu = &record.cpus[0];
-        assert_eq!(cpu.method.as_deref(), Some("add-chain"));
+        assert_eq!(cpu.method, Some(CycleMethod::Additions));
         assert!(record.counter_unavailable.is_some());
         let [low, high] = cpu.levels.as_slice() else {
             panic!("{:?}", cpu.levels);

@@ -2,8 +2,8 @@
 
 use crate::code::elf::Binary;
 use crate::record::{
-    GapOnChip, MatchedAlgorithm, OuterLoop, SPIN_SCAN_SCHEMA, ScanChip, ScannedBinary, ScannedLoop,
-    SpinScan,
+    CodeArch, GapOnChip, MatchedAlgorithm, OuterLoop, SPIN_SCAN_SCHEMA, ScanChip, ScannedBinary,
+    ScannedLoop, SpinScan, UnknownGaps,
 };
 use crate::spin::algorithm::{Algorithm, Case, Setting};
 use crate::spin::identify::Strength;
@@ -42,9 +42,9 @@ pub fn assemble(
     let mut loops = Vec::new();
     for (index, (path, binary)) in binaries.enumerate() {
         let found = scan(&binary, &path);
-        let arch = binary.arch.name();
+        let arch = binary.arch.into();
         let sites = found.loops.iter();
-        loops.extend(sites.map(|site| told(index, site, &own_chips(arch, &chips), question)));
+        loops.extend(sites.map(|site| told(index, site, &own_chips(&arch, &chips), question)));
         files.push(file(&path, &binary, &found));
     }
     let passed = limit.map(|_| loops.iter().all(|one| one.fails != Some(true)));
@@ -56,9 +56,9 @@ pub fn assemble(
         cpus: question.cpus,
         max_blind_gap_ns: limit.map(|limit| limit.max_blind_gap_ns),
         unknown: if limit.is_some_and(|limit| limit.unknown_fails) {
-            "fail".to_owned()
+            UnknownGaps::Fail
         } else {
-            "pass".to_owned()
+            UnknownGaps::Pass
         },
         passed,
         loops,
@@ -66,15 +66,15 @@ pub fn assemble(
 }
 
 /// The chips that a binary runs on.
-fn own_chips<'a>(arch: &str, chips: &'a [ScanChip]) -> Vec<&'a ScanChip> {
-    chips.iter().filter(|chip| chip.arch == arch).collect()
+fn own_chips<'a>(arch: &CodeArch, chips: &'a [ScanChip]) -> Vec<&'a ScanChip> {
+    chips.iter().filter(|chip| chip.arch == *arch).collect()
 }
 
 fn file(path: &str, binary: &Binary, found: &Scan) -> ScannedBinary {
     let sizes = binary.sections.iter().map(|code| code.bytes.len() as u64);
     ScannedBinary {
         path: path.to_owned(),
-        arch: binary.arch.name().to_owned(),
+        arch: binary.arch.into(),
         build_id: binary.build_id.clone(),
         code_bytes: sizes.sum(),
         hints: found.hints,
@@ -113,12 +113,12 @@ fn told(binary: usize, site: &Site, chips: &[&ScanChip], question: Question) -> 
         address: hexadecimal(site.inner.start),
         function: site.function.as_ref().map(|(name, _)| name.clone()),
         offset: site.function.as_ref().map(|(_, offset)| *offset),
-        kind: site.inner.kind.name().to_owned(),
+        kind: site.inner.kind.into(),
         hints_per_turn: site.inner.hints,
         looks_per_turn: site.inner.looks,
         outer: site.outer.as_ref().map(|outer| OuterLoop {
             address: hexadecimal(outer.start),
-            kind: outer.kind.name().to_owned(),
+            kind: outer.kind.into(),
             looks_per_turn: outer.looks,
         }),
         gap_hints: site.gap,
@@ -129,7 +129,7 @@ fn told(binary: usize, site: &Site, chips: &[&ScanChip], question: Question) -> 
             .iter()
             .map(|one| MatchedAlgorithm {
                 id: one.algorithm.to_owned(),
-                strength: one.strength.name().to_owned(),
+                strength: one.strength.into(),
                 reason: one.reason.clone(),
             })
             .collect(),

@@ -339,7 +339,7 @@ fn place(
         .and_then(|found| pace::of(samples, frame.pid, found, pause_ns));
     let found = site.spin_loop.as_ref();
     SpinPlace {
-        kind: site.kind().name().to_owned(),
+        kind: site.kind().into(),
         function: frame.symbol.as_ref().map(|symbol| symbol.name.clone()),
         module: module_of(samples, frame),
         address: site.address(frame),
@@ -439,7 +439,7 @@ fn match_of(candidate: Candidate) -> Option<SpinMatch> {
     Some(SpinMatch {
         algorithm: row.id.to_owned(),
         name: row.name.to_owned(),
-        strength: candidate.strength.name().to_owned(),
+        strength: candidate.strength.into(),
         why: candidate.reason,
         tunables: tunables.collect(),
     })

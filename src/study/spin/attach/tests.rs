@@ -3,6 +3,7 @@
 use super::*;
 use crate::code::Arch;
 use crate::profile::{Module, Stack, Step, Symbol, Thread};
+use crate::record::SpinKind;
 use crate::topology::Topology;
 
 /// ```text
@@ -205,7 +206,7 @@ fn check_yielding(names: &[&str], expected: &str) {
     }
     let record = judged(&sampled);
     assert_eq!(record.places[0].function.as_deref(), Some(expected));
-    assert_eq!(record.places[0].kind, "yielding");
+    assert_eq!(record.places[0].kind, SpinKind::Yielding);
 }
 
 #[test]
@@ -246,7 +247,12 @@ fn a_goroutine_that_yields_is_seen_on_both_stacks() {
         .map(|p| (p.function.as_deref().unwrap(), p.samples))
         .collect();
     assert_eq!(found, [("main.waitFor", 60), ("runtime.gosched_m", 40)]);
-    assert!(record.places.iter().all(|place| place.kind == "yielding"));
+    assert!(
+        record
+            .places
+            .iter()
+            .all(|place| place.kind == SpinKind::Yielding)
+    );
 }
 
 /// Neighbouring samples at one instruction, by how much a register changed.
@@ -272,7 +278,7 @@ fn a_thread_that_gets_nowhere_waits() {
     let mut waits = sampled(&calls, "");
     met_again(&mut waits, 0, &[vec![0; 38], vec![1]].concat());
     assert_eq!(judged(&waits).spin_share, Some(1.0));
-    assert_eq!(judged(&waits).places[0].kind, "bare_load");
+    assert_eq!(judged(&waits).places[0].kind, SpinKind::BareLoad);
     // One that counts its turns gets nowhere, either.
     let mut counts = sampled(&calls, "");
     met_again(&mut counts, 0, &[1000, 900, 1200, 1000].repeat(9));

@@ -2,9 +2,10 @@
 //! errors, and what they come to in words.
 
 use super::{Arm, Cell, Plan, ms};
-use crate::machine::HandOver;
+use crate::machine::{HandOver, HintMade};
 use crate::record::{
-    ReplayCell, ReplayMeasured, ReplayPrediction, ReplayedAlgorithm, SpinReplayRecord,
+    ReleaseSeen, ReplayCell, ReplayExperiment, ReplayHintMade, ReplayMeasured, ReplayPrediction,
+    ReplayedAlgorithm, SpinReplayRecord, WaitEnd,
 };
 use crate::spin::lateness::{Costs, Ending, Seen, UNSTABLE_SHARE};
 use crate::stats::describe::{mean, median, quantile};
@@ -31,8 +32,18 @@ pub(super) fn hand_overs(
     let all = cells.iter().flatten();
     let achieved: Vec<f64> = all.clone().filter_map(Cell::achieved_ns).collect();
     record.hint.achieved_ns = median(&achieved);
-    record.hint.made = all.clone().find_map(|cell| cell.made).map(str::to_owned);
+    record.hint.made = all.clone().find_map(|cell| cell.made).map(Into::into);
     record.conclusions = conclusions(record);
+}
+
+impl From<HintMade> for ReplayHintMade {
+    fn from(made: HintMade) -> Self {
+        match made {
+            HintMade::Own => Self::Own,
+            HintMade::Stretched => Self::Stretched,
+            HintMade::Shortened => Self::Shortened,
+        }
+    }
 }
 
 /// An algorithm with what became of it.
@@ -41,9 +52,9 @@ pub(super) fn algorithm(arm: &Arm, cells: Vec<ReplayCell>) -> ReplayedAlgorithm 
     let errors: Vec<f64> = stable.filter_map(|cell| cell.error_percent).collect();
     let sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
     let ends = match (arm.wait.is_endless, arm.ending) {
-        (true, _) => "never",
-        (false, Ending::Parks) => "parks",
-        (false, Ending::Yields) => "yields",
+        (true, _) => WaitEnd::Never,
+        (false, Ending::Parks) => WaitEnd::Parks,
+        (false, Ending::Yields) => WaitEnd::Yields,
     };
     ReplayedAlgorithm {
         algorithm: arm.id().to_owned(),
@@ -53,7 +64,7 @@ pub(super) fn algorithm(arm: &Arm, cells: Vec<ReplayCell>) -> ReplayedAlgorithm 
             .to_owned(),
         total_hints: arm.wait.total_hints(),
         blind_gap_hints: arm.wait.blind_gap_hints(),
-        ends: ends.to_owned(),
+        ends,
         cells,
         contention: Vec::new(),
         median_error_percent: median(&sizes),
@@ -64,7 +75,7 @@ pub(super) fn algorithm(arm: &Arm, cells: Vec<ReplayCell>) -> ReplayedAlgorithm 
 /// Is this what theory about hints and looks can be held against? Wake-ups are
 /// measured, not computed, and next to a cliff either result is right.
 fn counts(cell: &ReplayCell) -> bool {
-    !cell.unstable && cell.predicted.seen == Seen::Spinning.name()
+    !cell.unstable && cell.predicted.seen == ReleaseSeen::Spinning
 }
 
 fn cell(arm: &Arm, cell: &Cell, (hold_ms, delay_ms): (f64, f64), costs: Costs) -> ReplayCell {
@@ -104,7 +115,7 @@ fn predict(arm: &Arm, costs: &Costs, hold_ms: f64, free_after_ns: f64) -> Replay
     let found = arm.wait.lateness(arm.ending, costs, free_after_ns);
     let item_s = found.late_ns.map(|ns| hold_ms * 1e-3 + ns * 1e-9);
     ReplayPrediction {
-        seen: found.seen.name().to_owned(),
+        seen: found.seen.into(),
         lateness_us: found.late_ns.map(|ns| ns * 1e-3),
         seconds_per_100_items: item_s.map(|s| ITEMS * s),
         hints: found.hints,
@@ -140,7 +151,7 @@ fn conclusions(record: &SpinReplayRecord) -> Vec<String> {
     }
     said.extend(old_and_new(&record.algorithms));
     for of in &record.algorithms {
-        said.extend(cliffs(of, record.experiment == "handoff"));
+        said.extend(cliffs(of, record.experiment == ReplayExperiment::Handoff));
     }
     said
 }
@@ -234,7 +245,7 @@ pub(super) fn notes(topology: &Topology, record: &mut SpinReplayRecord) {
             "{left_out} items were disturbed and left out, {missing} are missing{advice}."
         ));
     }
-    if record.wake_ns.is_none() && record.experiment != "contend" {
+    if record.wake_ns.is_none() && record.experiment != ReplayExperiment::Contend {
         record.notes.push(
             "What a wake-up takes could not be measured: being parked is not predicted.".to_owned(),
         );

@@ -59,7 +59,7 @@ pub(super) fn run(
         .collect();
     record.hint.achieved_ns = median(&achieved);
     let made = found.iter().flatten().flatten().next();
-    record.hint.made = made.map(|contended| contended.hint.made.name().to_owned());
+    record.hint.made = made.map(|contended| contended.hint.made.into());
     for (arm, found) in arms.iter().zip(&found) {
         let mut of = assemble::algorithm(arm, Vec::new());
         let cells = threads.iter().zip(found);

@@ -138,7 +138,7 @@ struct Cell {
     stopped: usize,
     before_ns: Vec<f64>,
     achieved_ns: Vec<f64>,
-    made: Option<&'static str>,
+    made: Option<HintMade>,
     yield_ns: Option<f64>,
 }
 
@@ -176,7 +176,7 @@ pub fn run(
         id: String::new(),
         started: String::new(),
         host: host_record(machine, &topology),
-        experiment: plan.experiment.name().to_owned(),
+        experiment: plan.experiment.name().to_owned().into(),
         chip: plan.chip.clone(),
         cpus_assumed,
         hint: ReplayHint {
@@ -325,7 +325,7 @@ impl Cell {
         if let Some(hint) = made.hint {
             self.before_ns.push(hint.before_ns);
             self.achieved_ns.push(hint.achieved_ns);
-            self.made = Some(hint.made.name());
+            self.made = Some(hint.made);
         }
     }
 
@@ -336,7 +336,7 @@ impl Cell {
     /// What a hint was to take here: as wanted, or the processor's own as it was
     /// right before the waits.
     fn wanted_ns(&self, wanted_ns: f64) -> f64 {
-        if self.made == Some(HintMade::Own.name()) && !self.before_ns.is_empty() {
+        if self.made == Some(HintMade::Own) && !self.before_ns.is_empty() {
             quantile(&self.before_ns, 0.5)
         } else {
             wanted_ns

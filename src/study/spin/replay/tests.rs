@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::machine::sim::SimulatedMachine;
+use crate::record::ReleaseSeen;
 use crate::spin::table::{CORECLR_MONITOR, NETFX_AWARELOCK};
 
 fn plan(algorithms: &[Option<&'static Algorithm>]) -> Plan {
@@ -55,8 +56,8 @@ fn the_field_report_s_curve_comes_out_with_its_cliff() {
         let measured = repaired.measured.as_ref().unwrap();
         assert!((measured.seconds_per_100_items - 1.0).abs() < 0.01);
         assert_eq!(
-            (measured.parks, repaired.predicted.seen.as_str()),
-            (20, "parked")
+            (measured.parks, &repaired.predicted.seen),
+            (20, &ReleaseSeen::Parked)
         );
     }
     // Being woken is measured: no prediction of looks can be held against it.
