@@ -6,6 +6,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::named::named;
+use crate::topology::ladder::Inclusion;
+use crate::topology::wiring::LevelKind;
+
 /// What probes found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
@@ -116,11 +120,44 @@ pub struct HomeLatency {
     pub median: Median,
 }
 
+named! {
+    /// What CPUs share, or what is judged of a machine.
+    LevelName {
+        /// A core.
+        Smt = "smt",
+        /// A last-level cache or a cluster.
+        Llc = "llc",
+        /// NUMA nodes.
+        Numa = "numa",
+        /// A package, or a die of one.
+        Package = "package",
+        /// Sizes of caches.
+        Cache = "cache",
+        /// One hardware thread, in turns.
+        Stacked = "stacked",
+        /// Whether CPUs stay where they are.
+        Placement = "placement",
+        /// Something that these words do not fit.
+        Unnamed = "other",
+    }
+}
+
+impl From<LevelKind> for LevelName {
+    fn from(kind: LevelKind) -> Self {
+        match kind {
+            LevelKind::Smt => Self::Smt,
+            LevelKind::Llc => Self::Llc,
+            LevelKind::Package => Self::Package,
+            LevelKind::Other => Self::Unnamed,
+        }
+    }
+}
+
 /// A level that was found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredLevel {
-    /// `smt`, `llc`, `package` or `other`.
-    pub kind: String,
+    /// What is shared.
+    pub kind: LevelName,
     /// Its groups of two or more CPUs, as lists.
     pub groups: Vec<String>,
     /// Typical latency within, ns.
@@ -148,8 +185,8 @@ pub enum Agreement {
 /// The verdict on what the system reports of one level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LevelVerdict {
-    /// `smt`, `llc`, `numa`, `package`, `cache`, `stacked` or `placement`.
-    pub level: String,
+    /// The level.
+    pub level: LevelName,
     /// The verdict.
     pub verdict: Agreement,
     /// What this map says by itself, where earlier maps of the same boot say
@@ -170,7 +207,7 @@ pub struct LevelVerdict {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Contradiction {
     /// The level, as in [`LevelVerdict::level`].
-    pub level: String,
+    pub level: LevelName,
     /// What the system says.
     pub claim: String,
     /// What the probes say.
@@ -206,6 +243,16 @@ pub struct Modes {
     pub low_share: f64,
 }
 
+named! {
+    /// Does the outermost cache hold what the one before holds?
+    CacheInclusion from Inclusion {
+        /// Yes.
+        Inclusive = "inclusive",
+        /// No.
+        Exclusive = "exclusive",
+    }
+}
+
 /// Load latency over working-set size, on one CPU.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LadderRecord {
@@ -215,8 +262,8 @@ pub struct LadderRecord {
     pub points: Vec<LadderPoint>,
     /// Plateaus: what a program sees as caches, and memory last.
     pub plateaus: Vec<PlateauRecord>,
-    /// `inclusive` or `exclusive`, where capacities hint at it.
-    pub hint: Option<String>,
+    /// What capacities hint at.
+    pub hint: Option<CacheInclusion>,
 }
 
 /// One size of the ladder.
@@ -241,11 +288,25 @@ pub struct PlateauRecord {
     pub reported_bytes: Option<u64>,
 }
 
+named! {
+    /// How memory is streamed.
+    MemoryStream {
+        /// Reading an array.
+        Read = "read",
+        /// Filling an array.
+        Write = "write",
+        /// `a[i] = b[i]`
+        Copy = "copy",
+        /// `a[i] = b[i] + s * c[i]`
+        Triad = "triad",
+    }
+}
+
 /// Bandwidth.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BandwidthRecord {
-    /// `read`, `write`, `copy` or `triad`.
-    pub stream: String,
+    /// How it was streamed.
+    pub stream: MemoryStream,
     /// CPUs with a thread each, as a list.
     pub cpus: String,
     /// NUMA node of the memory; `null`: each thread's own.
@@ -323,9 +384,8 @@ pub struct DriftPair {
 /// A state of a pair.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DriftState {
-    /// What it looks like: `smt`, `llc`, `package`, `other`, or `stacked`
-    /// where both CPUs took turns on one hardware thread.
-    pub kind: String,
+    /// What it looks like.
+    pub kind: LevelName,
     /// Typical one-way time, ns.
     pub latency_ns: f64,
     /// Typical contention ratio.

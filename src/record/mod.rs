@@ -72,10 +72,10 @@ pub use fleet::{
 pub use kernel::{KERNEL_SCHEMA, KernelRecord};
 pub use kind::{AnyRecord, Kind, Record, StoredRecord, completed, read};
 pub use measured::{
-    Agreement, BandwidthRecord, ClockRecord, Contradiction, DriftPair, DriftRecord, DriftState,
-    EffortRecord, HomeLatency, LadderPoint, LadderRecord, LevelVerdict, LoadedLatencyRecord,
-    Measured, MeasuredLevel, Median, Modes, PairRecord, PauseRecord, PlateauRecord,
-    SchedulingRecord, SurveyRecord,
+    Agreement, BandwidthRecord, CacheInclusion, ClockRecord, Contradiction, DriftPair, DriftRecord,
+    DriftState, EffortRecord, HomeLatency, LadderPoint, LadderRecord, LevelName, LevelVerdict,
+    LoadedLatencyRecord, Measured, MeasuredLevel, Median, MemoryStream, Modes, PairRecord,
+    PauseRecord, PlateauRecord, SchedulingRecord, SurveyRecord,
 };
 pub use metric::{Direction, EffectRecord, HeadlineRecord, MetricRecord, words};
 pub use outline::{Figure, Outline, PER_UNIT, PER_UNIT_FACTS};
@@ -123,8 +123,8 @@ pub use tags::{check_tag, id_of, with_id, with_tags};
 pub use tier::{TierRecord, TraceTier};
 pub use top::{Busiest, MoveRates, TOP_SCHEMA, TopCpu, TopRecord, TopSharing, TopThread, UsedCpu};
 pub use topology::{
-    CacheRecord, CountsRecord, CpuRecord, KindRecord, MachineRecord, NodeRecord, QuotaRecord,
-    RestrictionRecord, TOPOLOGY_SCHEMA, TopologyRecord,
+    CacheKind, CacheRecord, CountsRecord, CpuRecord, KindRecord, MachineRecord, NodeRecord,
+    QuotaRecord, RestrictionRecord, TOPOLOGY_SCHEMA, TopologyRecord,
 };
 
 pub use timeline::{

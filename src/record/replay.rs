@@ -53,7 +53,7 @@ fn level(level: &WiringLevel, cpus: usize) -> MeasuredLevel {
         groups.sort_by_key(CpuSet::first);
     }
     MeasuredLevel {
-        kind: level.kind.name().to_owned(),
+        kind: level.kind.into(),
         groups: groups.iter().map(ToString::to_string).collect(),
         inside_ns: level.inside_ns,
         outside_ns: level.outside_ns,

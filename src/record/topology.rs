@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::measured::{Agreement, Contradiction, Measured};
+use super::named::named;
 use crate::topology::{
     Cache, CacheType, Counts, CpuFacts, CpuSet, Facts, Identity, KindFacts, NodeFacts, Quota,
     Restriction, Topology, Warning,
@@ -122,14 +123,26 @@ pub struct CpuRecord {
     pub allowed: bool,
 }
 
+named! {
+    /// What a cache holds.
+    CacheKind from CacheType {
+        /// Data only.
+        Data = "data",
+        /// Instructions only.
+        Instruction = "instruction",
+        /// Both.
+        Unified = "unified",
+    }
+}
+
 /// A cache.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheRecord {
     /// 1 for L1 and so on.
     pub level: u8,
-    /// `data`, `instruction` or `unified`.
+    /// What it holds.
     #[serde(rename = "type")]
-    pub kind: String,
+    pub kind: CacheKind,
     /// Capacity; `null` where not told.
     pub size_bytes: Option<u64>,
     /// CPUs that share it, as a list.
@@ -325,10 +338,14 @@ impl TopologyRecord {
 
 impl CacheRecord {
     fn to_cache(&self) -> Option<Cache> {
-        let kinds = [CacheType::Data, CacheType::Instruction, CacheType::Unified];
         Some(Cache {
             level: self.level,
-            kind: kinds.into_iter().find(|kind| kind.name() == self.kind)?,
+            kind: match self.kind {
+                CacheKind::Data => CacheType::Data,
+                CacheKind::Instruction => CacheType::Instruction,
+                CacheKind::Unified => CacheType::Unified,
+                CacheKind::Other(_) => return None,
+            },
             size_bytes: self.size_bytes,
             cpus: CpuSet::parse_list(&self.cpus).ok()?,
         })
@@ -407,7 +424,7 @@ fn caches(topology: &Topology) -> Vec<CacheRecord> {
         .iter()
         .map(|cache| CacheRecord {
             level: cache.level,
-            kind: cache.kind.name().to_owned(),
+            kind: cache.kind.into(),
             size_bytes: cache.size_bytes,
             cpus: cache.cpus.to_string(),
         })

@@ -2,7 +2,7 @@
 //! nothing is said here that is not in the record.
 
 use super::style::{Palette, paragraph};
-use crate::record::{MeasuredLevel, ReplayRecord};
+use crate::record::{LevelName, MeasuredLevel, ReplayRecord};
 
 /// More groups than this are folded: the first ones, and the last.
 const SHOWN_GROUPS: usize = 8;
@@ -34,10 +34,10 @@ pub fn replay(record: &ReplayRecord, palette: Palette) -> String {
 
 /// A level with its groups and what speaks for it.
 fn wiring_level(level: &MeasuredLevel, palette: Palette) -> String {
-    let what = match level.kind.as_str() {
-        "smt" => "SMT siblings",
-        "llc" => "Last-level caches or clusters",
-        "package" => "Packages or dies",
+    let what = match level.kind {
+        LevelName::Smt => "SMT siblings",
+        LevelName::Llc => "Last-level caches or clusters",
+        LevelName::Package => "Packages or dies",
         _ => "Groups of another kind",
     };
     let heading = format!("{what} (confidence {:.2})", level.confidence);

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use super::markup::escape;
 use super::matrix::latency;
-use crate::record::{Measured, TopologyRecord};
+use crate::record::{LevelName, Measured, TopologyRecord};
 use crate::topology::{Cache, CacheType, Cpu, CpuSet, Identity, Node, NumaNode, Topology};
 
 /// hwloc's `HWLOC_DISTANCES_KIND_FROM_USER | HWLOC_DISTANCES_KIND_MEANS_LATENCY`.
@@ -71,10 +71,10 @@ fn tree(topology: &Topology, measured: Option<&Measured>) -> Node<Part> {
     }
     let levels = measured.map_or(&[][..], |measured| &measured.levels);
     for level in levels {
-        let subtype = match level.kind.as_str() {
-            "smt" => "PinwiseCore",
-            "llc" => "PinwiseLLC",
-            "package" => "PinwisePackage",
+        let subtype = match level.kind {
+            LevelName::Smt => "PinwiseCore",
+            LevelName::Llc => "PinwiseLLC",
+            LevelName::Package => "PinwisePackage",
             _ => "PinwiseGroup",
         };
         for cpus in level.groups.iter().filter_map(|list| list.parse().ok()) {

@@ -69,17 +69,6 @@ pub enum Inclusion {
     Exclusive,
 }
 
-impl Inclusion {
-    /// The word used in records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Inclusive => "inclusive",
-            Self::Exclusive => "exclusive",
-        }
-    }
-}
-
 /// What a ladder tells.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ladder {

@@ -131,18 +131,6 @@ pub enum CacheType {
     Unified,
 }
 
-impl CacheType {
-    /// The word used in records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Data => "data",
-            Self::Instruction => "instruction",
-            Self::Unified => "unified",
-        }
-    }
-}
-
 /// One cache and the CPUs that share it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cache {

@@ -31,7 +31,7 @@ pub(super) fn contradictions(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Diff
     let levels = |record: &TopologyRecord| -> BTreeSet<String> {
         let found = record.contradictions.iter();
         found
-            .map(|contradiction| contradiction.level.clone())
+            .map(|contradiction| contradiction.level.to_string())
             .collect()
     };
     let (in_a, in_b) = (levels(a), levels(b));
@@ -44,7 +44,7 @@ pub(super) fn contradictions(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Diff
         let measured = record
             .contradictions
             .iter()
-            .find(|contradiction| contradiction.level == *level)
+            .find(|contradiction| contradiction.level.as_str() == level)
             .map_or("", |contradiction| contradiction.measured.as_str());
         let sentence = format!(
             "In {side} measurement contradicts the report on the level '{level}', in {other} it does not. {measured}"
@@ -68,7 +68,10 @@ fn common_cpus(a: &Measured, b: &Measured) -> CpuSet {
 }
 
 fn of_kind<'a>(measured: &'a Measured, kind: &str) -> Option<&'a MeasuredLevel> {
-    measured.levels.iter().find(|level| level.kind == kind)
+    measured
+        .levels
+        .iter()
+        .find(|level| level.kind.as_str() == kind)
 }
 
 fn kinds<'a>(a: &'a Measured, b: &'a Measured) -> BTreeSet<&'a str> {
@@ -80,7 +83,10 @@ fn kinds<'a>(a: &'a Measured, b: &'a Measured) -> BTreeSet<&'a str> {
 fn levels(a: &Measured, b: &Measured) -> Vec<Difference> {
     let common = common_cpus(a, b);
     let groups = |measured: &Measured, kind: &str| -> BTreeSet<CpuSet> {
-        let of_kind = measured.levels.iter().filter(|level| level.kind == kind);
+        let of_kind = measured
+            .levels
+            .iter()
+            .filter(|level| level.kind.as_str() == kind);
         let lists = of_kind.flat_map(|level| &level.groups);
         lists
             .filter_map(|list| list.parse::<CpuSet>().ok())

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Difference, listed, unit_noun};
 use crate::format::{count, round_bytes};
-use crate::record::{CpuRecord, MachineRecord, NodeRecord, TopologyRecord};
+use crate::record::{CacheKind, CpuRecord, MachineRecord, NodeRecord, TopologyRecord};
 use crate::topology::CpuSet;
 
 /// Memory of a node may differ by this share without being told: kernels
@@ -253,7 +253,7 @@ fn kinds(a: &TopologyRecord, b: &TopologyRecord) -> Option<Difference> {
 }
 
 /// A cache of a CPU by level and type: its size, `None` where not told.
-type CacheSizes = BTreeMap<(u8, String), BTreeMap<usize, Option<u64>>>;
+type CacheSizes = BTreeMap<(u8, CacheKind), BTreeMap<usize, Option<u64>>>;
 
 fn sizes_by_cpu(record: &TopologyRecord, within: &CpuSet) -> CacheSizes {
     let mut sizes = CacheSizes::new();
@@ -274,7 +274,7 @@ fn cache_sizes(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
     };
     let common = cpus(a).intersection(&cpus(b));
     let (in_a, in_b) = (sizes_by_cpu(a, &common), sizes_by_cpu(b, &common));
-    let levels: BTreeSet<&(u8, String)> = in_a.keys().chain(in_b.keys()).collect();
+    let levels: BTreeSet<&(u8, CacheKind)> = in_a.keys().chain(in_b.keys()).collect();
     let mut found = Vec::new();
     for level in levels {
         // CPUs with the same change are told together.
@@ -293,7 +293,7 @@ fn cache_sizes(a: &TopologyRecord, b: &TopologyRecord) -> Vec<Difference> {
 }
 
 fn cache_change(
-    (level, kind): &(u8, String),
+    (level, kind): &(u8, CacheKind),
     [a, b]: [Option<Option<u64>>; 2],
     cpus: &CpuSet,
 ) -> Difference {

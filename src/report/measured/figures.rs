@@ -4,7 +4,7 @@ use super::heading;
 use crate::format::{nanoseconds, round_bytes, three_digits};
 use crate::record::{
     BandwidthRecord, ClockRecord, LadderPoint, LadderRecord, LoadedLatencyRecord, Measured, Median,
-    PauseRecord, PlateauRecord, SchedulingRecord,
+    MemoryStream, PauseRecord, PlateauRecord, SchedulingRecord,
 };
 use crate::report::style::{Palette, paragraph, shortened, table};
 use crate::topology::CpuSet;
@@ -208,10 +208,10 @@ fn bandwidth(records: &[BandwidthRecord], palette: Palette) -> String {
         return String::new();
     }
     let mut text = heading("Bandwidth of memory, GB/s (1e9 bytes per second)", palette);
-    let mut streams: Vec<&str> = Vec::new();
+    let mut streams: Vec<&MemoryStream> = Vec::new();
     let mut places: Vec<(&str, Option<usize>)> = Vec::new();
     for record in records {
-        if !streams.contains(&record.stream.as_str()) {
+        if !streams.contains(&&record.stream) {
             streams.push(&record.stream);
         }
         let place = (record.cpus.as_str(), record.node);
@@ -221,10 +221,10 @@ fn bandwidth(records: &[BandwidthRecord], palette: Palette) -> String {
     }
     // More columns do not fit; there are four ways of streaming.
     streams.truncate(4);
-    let figure = |place: &(&str, Option<usize>), stream: &str| {
+    let figure = |place: &(&str, Option<usize>), stream: &MemoryStream| {
         let found = records
             .iter()
-            .find(|r| (r.cpus.as_str(), r.node) == *place && r.stream == stream);
+            .find(|r| (r.cpus.as_str(), r.node) == *place && r.stream == *stream);
         found.map_or_else(|| "–".to_owned(), |r| three_digits(r.gb_per_s.value))
     };
     let rows = places
@@ -240,7 +240,10 @@ fn bandwidth(records: &[BandwidthRecord], palette: Palette) -> String {
             row
         })
         .collect();
-    let names: Vec<String> = streams.iter().map(|name| shortened(name, 9)).collect();
+    let names: Vec<String> = streams
+        .iter()
+        .map(|name| shortened(name.as_str(), 9))
+        .collect();
     let mut header = vec!["CPUs", "memory"];
     header.extend(names.iter().map(String::as_str));
     text.push_str(&table(&header, rows));

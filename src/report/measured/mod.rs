@@ -7,7 +7,7 @@ mod over_time;
 
 use super::style::{Palette, paragraph, shortened};
 use crate::format::count;
-use crate::record::{Agreement, LevelVerdict, Measured, MeasuredLevel, TopologyRecord};
+use crate::record::{Agreement, LevelName, LevelVerdict, Measured, MeasuredLevel, TopologyRecord};
 use crate::topology::CpuSet;
 
 /// Groups that a level's line names; the rest is counted.
@@ -96,16 +96,16 @@ fn told(verdict: &LevelVerdict, palette: Palette) -> String {
 }
 
 /// The words of records for levels, as people say them.
-pub(super) fn level_noun(level: &str) -> String {
+pub(super) fn level_noun(level: &LevelName) -> String {
     match level {
-        "smt" => "SMT siblings",
-        "llc" => "last-level caches",
-        "numa" => "NUMA nodes",
-        "package" => "packages",
-        "cache" => "cache sizes",
-        "placement" => "placement",
-        "other" => "other groups",
-        unknown => unknown,
+        LevelName::Smt => "SMT siblings",
+        LevelName::Llc => "last-level caches",
+        LevelName::Numa => "NUMA nodes",
+        LevelName::Package => "packages",
+        LevelName::Cache => "cache sizes",
+        LevelName::Placement => "placement",
+        LevelName::Unnamed => "other groups",
+        unknown => unknown.as_str(),
     }
     .to_owned()
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{heading, level_noun};
 use crate::format::{count, duration, nanoseconds, percent, seconds, three_digits};
-use crate::record::{DriftPair, DriftRecord, DriftState, EffortRecord, Measured};
+use crate::record::{DriftPair, DriftRecord, DriftState, EffortRecord, LevelName, Measured};
 use crate::report::style::{Palette, paragraph};
 
 /// A letter of the strip stands for one repetition, or for several.
@@ -74,11 +74,11 @@ fn watched_pair(pair: &DriftPair) -> String {
 }
 
 fn told_state(state: &DriftState) -> String {
-    let kind = match state.kind.as_str() {
-        "smt" => "SMT siblings".to_owned(),
-        "llc" => "one last-level cache".to_owned(),
-        "package" => "one package".to_owned(),
-        "stacked" => "stacked: taking turns on one hardware thread".to_owned(),
+    let kind = match &state.kind {
+        LevelName::Smt => "SMT siblings".to_owned(),
+        LevelName::Llc => "one last-level cache".to_owned(),
+        LevelName::Package => "one package".to_owned(),
+        LevelName::Stacked => "stacked: taking turns on one hardware thread".to_owned(),
         other => level_noun(other),
     };
     let contention = state.contention.map_or_else(String::new, |ratio| {

@@ -3,7 +3,7 @@
 
 use super::canvas::width;
 use crate::format::round_bytes;
-use crate::record::TopologyRecord;
+use crate::record::{CacheKind, LevelName, TopologyRecord};
 use crate::topology::{CacheType, CpuSet, Node, Topology};
 
 /// Widest machine that is drawn without wrapping more than it must, pixels.
@@ -209,13 +209,13 @@ impl Layout<'_> {
         let (label, detail, class) = match part {
             Part::Machine | Part::Core(_) | Part::Cpu(_) => return None,
             Part::Package(index) => {
-                let class = self.doubted("package", "package");
+                let class = self.doubted(&LevelName::Package, "package");
                 (format!("Package {index}"), format!("CPUs {cpus}"), class)
             }
             Part::Numa(index) => {
                 let node = &self.topology.numa_nodes[index];
                 let memory = node.memory_bytes.map_or_else(String::new, round_bytes);
-                let class = self.doubted("numa", "numa");
+                let class = self.doubted(&LevelName::Numa, "numa");
                 (format!("NUMA node {}", node.node), memory, class)
             }
             Part::Cache(index) => {
@@ -223,7 +223,7 @@ impl Layout<'_> {
                 let size = cache.size_bytes.map_or_else(String::new, round_bytes);
                 let is_last = self.topology.llcs.contains(&cache.cpus);
                 let class = match is_last {
-                    true => self.doubted("llc", "cache"),
+                    true => self.doubted(&LevelName::Llc, "cache"),
                     false => "cache",
                 };
                 (
@@ -245,9 +245,9 @@ impl Layout<'_> {
     }
 
     /// Strips of a level that measurement contradicts stand out.
-    fn doubted(&self, level: &str, class: &'static str) -> &'static str {
+    fn doubted(&self, level: &LevelName, class: &'static str) -> &'static str {
         let mut contradictions = self.record.contradictions.iter();
-        match contradictions.any(|contradiction| contradiction.level == level) {
+        match contradictions.any(|contradiction| contradiction.level == *level) {
             true => "doubted",
             false => class,
         }
@@ -267,7 +267,11 @@ impl Layout<'_> {
             Part::Cache(index) => {
                 let cache = &self.topology.caches[index];
                 let size = cache.size_bytes.map_or_else(String::new, round_bytes);
-                format!("L{} {} cache {size}", cache.level, cache.kind.name())
+                format!(
+                    "L{} {} cache {size}",
+                    cache.level,
+                    CacheKind::from(cache.kind)
+                )
             }
             Part::Core(index) => format!("core {index}"),
             Part::Cpu(_) => return String::new(),

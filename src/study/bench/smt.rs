@@ -4,7 +4,7 @@
 //! then the measured siblings are used. Where siblings come and go, as on a
 //! virtual machine whose CPUs float, no figure means one thing, and it is said.
 
-use crate::record::{Agreement, SmtRecord, SmtState, TopologyRecord};
+use crate::record::{Agreement, LevelName, SmtRecord, SmtState, TopologyRecord};
 use crate::study::probe::{rewired, stays};
 use crate::topology::{CpuSet, Level, Topology};
 
@@ -34,7 +34,11 @@ pub fn smt(topology: &Topology, known: Option<&TopologyRecord>) -> Smt {
         if let Some(sentence) = coming_and_going(known) {
             return none(SmtState::Unstable, sentence, UNSTABLE);
         }
-        if known.contradictions.iter().any(|c| c.level == "smt") {
+        if known
+            .contradictions
+            .iter()
+            .any(|c| c.level == LevelName::Smt)
+        {
             return contradicted(topology, known);
         }
     }
@@ -70,7 +74,7 @@ fn reported(topology: &Topology, known: Option<&TopologyRecord>) -> Smt {
     let is_confirmed = verdicts.is_some_and(|verdicts| {
         verdicts
             .iter()
-            .any(|v| v.level == "smt" && v.verdict == Agreement::Agrees)
+            .any(|v| v.level == LevelName::Smt && v.verdict == Agreement::Agrees)
     });
     let basis = if is_confirmed {
         "as reported and as measured"
@@ -96,7 +100,10 @@ fn reported(topology: &Topology, known: Option<&TopologyRecord>) -> Smt {
 /// The report is wrong about siblings.
 fn contradicted(topology: &Topology, known: &TopologyRecord) -> Smt {
     let machine = rewired(topology, known);
-    let words = known.contradictions.iter().find(|c| c.level == "smt");
+    let words = known
+        .contradictions
+        .iter()
+        .find(|c| c.level == LevelName::Smt);
     let said = words.map_or_else(String::new, |c| format!("{} {}", c.claim, c.measured));
     if !machine.has_smt() {
         let sentence = format!("By measurement no two CPUs share a core. {said}");
@@ -122,7 +129,7 @@ fn contradicted(topology: &Topology, known: &TopologyRecord) -> Smt {
 /// times and not at others.
 fn coming_and_going(known: &TopologyRecord) -> Option<String> {
     let drift = known.measured.as_ref()?.drift.as_ref()?;
-    let is_near = |kind: &str| matches!(kind, "smt" | "stacked");
+    let is_near = |kind: &LevelName| matches!(kind, LevelName::Smt | LevelName::Stacked);
     let odd = drift.pairs.iter().find(|pair| {
         let near = pair.states.iter().filter(|state| is_near(&state.kind));
         pair.states.len() > 1 && (1..pair.states.len()).contains(&near.count())
@@ -198,7 +205,7 @@ mod tests {
         record.measured = Some(Box::new(measured));
         if is_contradicted {
             record.contradictions.push(Contradiction {
-                level: "smt".to_owned(),
+                level: LevelName::Smt,
                 claim: "The system says so.".to_owned(),
                 measured: "Probes say otherwise.".to_owned(),
                 confidence: 0.9,
@@ -235,7 +242,7 @@ mod tests {
         let topology = machine("core:4 pu:1");
         let measured = Measured {
             levels: vec![MeasuredLevel {
-                kind: "smt".to_owned(),
+                kind: LevelName::Smt,
                 groups: vec!["0,2".to_owned(), "1,3".to_owned()],
                 ..MeasuredLevel::default()
             }],
@@ -260,8 +267,8 @@ mod tests {
     #[test]
     fn siblings_that_come_and_go() {
         let topology = machine("core:2 pu:1");
-        let state = |kind: &str, share: f64| DriftState {
-            kind: kind.to_owned(),
+        let state = |kind, share: f64| DriftState {
+            kind,
             share,
             ..DriftState::default()
         };
@@ -272,9 +279,9 @@ mod tests {
                     a: 0,
                     b: 1,
                     states: vec![
-                        state("llc", 0.7),
-                        state("smt", 0.25),
-                        state("stacked", 0.05),
+                        state(LevelName::Llc, 0.7),
+                        state(LevelName::Smt, 0.25),
+                        state(LevelName::Stacked, 0.05),
                     ],
                     ..DriftPair::default()
                 }],

@@ -5,7 +5,7 @@
 //! groups, or left out where the wiring does not stay.
 
 use crate::placement::{Placement, Wish, defaults};
-use crate::record::TopologyRecord;
+use crate::record::{LevelName, TopologyRecord};
 use crate::topology::{CpuSet, Level, Topology};
 
 /// Placements to try, and what was changed, as full sentences.
@@ -26,8 +26,8 @@ pub fn advised(topology: &Topology, threads: Option<usize>, known: &TopologyReco
         .measured
         .as_ref()
         .map_or("", |m| m.survey.started.as_str());
-    let is_doubted = |level: &str| known.contradictions.iter().any(|c| c.level == level);
-    if is_doubted("placement") {
+    let is_doubted = |level: LevelName| known.contradictions.iter().any(|c| c.level == level);
+    if is_doubted(LevelName::Placement) {
         let (kept, dropped): (Vec<Placement>, Vec<Placement>) = usual
             .into_iter()
             .partition(|placement| !rests_on_wiring(placement));
@@ -107,9 +107,9 @@ pub fn rewired(topology: &Topology, known: &TopologyRecord) -> Topology {
         return topology.clone();
     };
     let levels = [
-        ("smt", Level::Core),
-        ("llc", Level::Llc),
-        ("package", Level::Package),
+        (LevelName::Smt, Level::Core),
+        (LevelName::Llc, Level::Llc),
+        (LevelName::Package, Level::Package),
     ];
     let doubted = levels
         .into_iter()
@@ -158,10 +158,10 @@ mod tests {
     use super::*;
     use crate::record::{Contradiction, Measured, MeasuredLevel};
 
-    fn known(topology: &Topology, level: &str, groups: &[&str]) -> TopologyRecord {
+    fn known(topology: &Topology, level: LevelName, groups: &[&str]) -> TopologyRecord {
         let mut record = TopologyRecord::new(topology, &[]);
         record.contradictions.push(Contradiction {
-            level: level.to_owned(),
+            level: level.clone(),
             claim: String::new(),
             measured: String::new(),
             confidence: 0.9,
@@ -169,7 +169,7 @@ mod tests {
         });
         record.measured = Some(Box::new(Measured {
             levels: vec![MeasuredLevel {
-                kind: level.to_owned(),
+                kind: level,
                 groups: groups.iter().map(|g| (*g).to_owned()).collect(),
                 ..MeasuredLevel::default()
             }],
@@ -188,7 +188,7 @@ mod tests {
         let advice = advised(
             &topology,
             Some(2),
-            &known(&topology, "smt", &["0-1", "2-3"]),
+            &known(&topology, LevelName::Smt, &["0-1", "2-3"]),
         );
         assert!(names(&advice).contains(&"cpu:0,2".to_owned()), "{advice:?}");
         assert!(
@@ -203,7 +203,7 @@ mod tests {
     fn a_map_of_a_virtual_machine_is_believed_if_it_was_watched() {
         let mut topology = Topology::from_synthetic("l3:1 core:4 pu:1").unwrap();
         topology.identity.hypervisor = Some("kvm".to_owned());
-        let mut record = known(&topology, "smt", &["0-1", "2-3"]);
+        let mut record = known(&topology, LevelName::Smt, &["0-1", "2-3"]);
         let advice = advised(&topology, Some(2), &record);
         assert_eq!(advice.placements, defaults(&topology, Some(2)));
         assert_eq!(advice.notes, [MOMENT]);
@@ -215,7 +215,11 @@ mod tests {
     #[test]
     fn one_core_for_all_leaves_the_reported_placements() {
         let topology = Topology::from_synthetic("l3:1 core:2 pu:1").unwrap();
-        let advice = advised(&topology, Some(1), &known(&topology, "smt", &["0-1"]));
+        let advice = advised(
+            &topology,
+            Some(1),
+            &known(&topology, LevelName::Smt, &["0-1"]),
+        );
         assert_eq!(advice.placements, defaults(&topology, Some(1)));
         assert_eq!(advice.notes, [NOTHING_LEFT]);
     }
@@ -224,7 +228,11 @@ mod tests {
     fn floating_cpus_leave_no_wiring_to_place_by() {
         let topology = Topology::from_synthetic("l3:2 core:2 pu:1").unwrap();
         let plain = defaults(&topology, Some(2));
-        let advice = advised(&topology, Some(2), &known(&topology, "placement", &[]));
+        let advice = advised(
+            &topology,
+            Some(2),
+            &known(&topology, LevelName::Placement, &[]),
+        );
         assert!(plain.iter().any(rests_on_wiring));
         assert!(!advice.placements.iter().any(rests_on_wiring));
         assert!(advice.notes[0].contains("one-llc"), "{advice:?}");

@@ -90,7 +90,7 @@ fn levels(wiring: &Wiring) -> Vec<MeasuredLevel> {
         .levels
         .iter()
         .map(|level| MeasuredLevel {
-            kind: level.kind.name().to_owned(),
+            kind: level.kind.into(),
             groups: level.groups.iter().map(CpuSet::to_string).collect(),
             inside_ns: level.inside_ns,
             outside_ns: level.outside_ns,

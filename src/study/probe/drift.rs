@@ -14,7 +14,7 @@ use super::pairs::Pairs;
 use super::session::Session;
 use crate::format::duration;
 use crate::machine::{MachineError, Port, Probe};
-use crate::record::{DriftPair, DriftRecord, DriftState};
+use crate::record::{DriftPair, DriftRecord, DriftState, LevelName};
 use crate::stats::describe::{median, quantile};
 use crate::topology::wiring::{Relation, relation};
 
@@ -154,7 +154,7 @@ fn describe(a: usize, b: usize, seen: &[Repetition]) -> DriftPair {
             let latency_ns = quantile(&latency, 0.5);
             let ratio = median(&contention);
             DriftState {
-                kind: kind(relation(latency_ns, ratio)).to_owned(),
+                kind: kind(relation(latency_ns, ratio)),
                 latency_ns,
                 contention: ratio,
                 share: latency.len() as f64 / samples.len() as f64,
@@ -171,15 +171,15 @@ fn describe(a: usize, b: usize, seen: &[Repetition]) -> DriftPair {
     }
 }
 
-/// The word of records for a pair's state: the innermost level that both are
+/// What a pair's state looks like: the innermost level that both are
 /// in.
-const fn kind(relation: Relation) -> &'static str {
+const fn kind(relation: Relation) -> LevelName {
     match relation {
-        Relation::Stacked => "stacked",
-        Relation::SameCore => "smt",
-        Relation::SameLlc => "llc",
-        Relation::OtherLlc => "package",
-        Relation::OtherPackage | Relation::Unclear => "other",
+        Relation::Stacked => LevelName::Stacked,
+        Relation::SameCore => LevelName::Smt,
+        Relation::SameLlc => LevelName::Llc,
+        Relation::OtherLlc => LevelName::Package,
+        Relation::OtherPackage | Relation::Unclear => LevelName::Unnamed,
     }
 }
 

@@ -7,12 +7,12 @@
 //! report nor the newest map to be trusted. Pure: who calls finds the maps.
 
 use crate::format::count;
-use crate::record::{Agreement, LevelVerdict, Measured, MeasuredLevel, TopologyRecord};
+use crate::record::{Agreement, LevelName, LevelVerdict, Measured, MeasuredLevel, TopologyRecord};
 
 use super::judge::{STAYS, contradictions, may_move};
 
 /// Levels that divide the CPUs.
-const LEVELS: [&str; 3] = ["smt", "llc", "package"];
+static LEVELS: [LevelName; 3] = [LevelName::Smt, LevelName::Llc, LevelName::Package];
 /// Two maps that differ might be one disturbed map; more confirm it.
 const SURE_OF_TWO: f64 = 0.85;
 const SURE_OF_MORE: f64 = 0.95;
@@ -36,12 +36,12 @@ pub fn consult(record: &mut TopologyRecord, earlier: &[TopologyRecord]) {
         .iter()
         .filter_map(|map| map.measured.as_deref())
         .collect();
-    let unstable: Vec<(&str, String)> = LEVELS
+    let unstable: Vec<(&LevelName, String)> = LEVELS
         .iter()
-        .filter_map(|level| Some((*level, disagreement(level, &measured, &maps)?)))
+        .filter_map(|level| Some((level, disagreement(level, &measured, &maps)?)))
         .collect();
     for (level, sentence) in &unstable {
-        for verdict in measured.verdicts.iter_mut().filter(|v| v.level == *level) {
+        for verdict in measured.verdicts.iter_mut().filter(|v| v.level == **level) {
             distrust(verdict, sentence);
         }
     }
@@ -56,12 +56,12 @@ pub fn consult(record: &mut TopologyRecord, earlier: &[TopologyRecord]) {
     record.measured = Some(measured);
 }
 
-fn says<'a>(map: &'a Measured, level: &str) -> Option<Says<'a>> {
-    let verdict = map.verdicts.iter().find(|v| v.level == level)?;
+fn says<'a>(map: &'a Measured, level: &LevelName) -> Option<Says<'a>> {
+    let verdict = map.verdicts.iter().find(|v| v.level == *level)?;
     match verdict.alone.unwrap_or(verdict.verdict) {
         Agreement::Agrees => Some(Says::AsReported),
         Agreement::Contradicted => {
-            let found = map.levels.iter().find(|found| found.kind == level);
+            let found = map.levels.iter().find(|found| found.kind == *level);
             let groups = found.map_or(&[][..], |found: &MeasuredLevel| &found.groups);
             Some(Says::Otherwise(groups))
         }
@@ -70,7 +70,7 @@ fn says<'a>(map: &'a Measured, level: &str) -> Option<Says<'a>> {
 }
 
 /// How the maps disagree on a level; `None` where they do not.
-fn disagreement(level: &str, newest: &Measured, earlier: &[&Measured]) -> Option<String> {
+fn disagreement(level: &LevelName, newest: &Measured, earlier: &[&Measured]) -> Option<String> {
     let maps = std::iter::once(newest).chain(earlier.iter().copied());
     let all: Vec<Says<'_>> = maps.filter_map(|map| says(map, level)).collect();
     let first = all.first()?;
@@ -100,9 +100,9 @@ fn distrust(verdict: &mut LevelVerdict, sentence: &str) {
 }
 
 /// Why the wiring is known not to stay, and how sure that is.
-fn why_moving(unstable: &[(&str, String)], earlier: &[&Measured]) -> Option<(String, f64)> {
+fn why_moving(unstable: &[(&LevelName, String)], earlier: &[&Measured]) -> Option<(String, f64)> {
     if !unstable.is_empty() {
-        let levels: Vec<&str> = unstable.iter().map(|(level, _)| *level).collect();
+        let levels: Vec<&str> = unstable.iter().map(|(level, _)| level.as_str()).collect();
         let sure = if earlier.len() > 1 {
             SURE_OF_MORE
         } else {
@@ -116,8 +116,9 @@ fn why_moving(unstable: &[(&str, String)], earlier: &[&Measured]) -> Option<(Str
         return Some((sentence, sure));
     }
     let (map, verdict) = earlier.iter().find_map(|map| {
-        let is_moving =
-            |v: &&LevelVerdict| v.level == "placement" && v.verdict == Agreement::Contradicted;
+        let is_moving = |v: &&LevelVerdict| {
+            v.level == LevelName::Placement && v.verdict == Agreement::Contradicted
+        };
         Some((map, map.verdicts.iter().find(is_moving)?))
     })?;
     let sentence = format!(
@@ -129,13 +130,15 @@ fn why_moving(unstable: &[(&str, String)], earlier: &[&Measured]) -> Option<(Str
 
 /// The verdict that the wiring does not stay, unless this map saw so itself.
 fn moves(verdicts: &mut Vec<LevelVerdict>, sentence: String, confidence: f64, is_virtual: bool) {
-    let own = verdicts.iter().position(|v| v.level == "placement");
+    let own = verdicts
+        .iter()
+        .position(|v| v.level == LevelName::Placement);
     if own.is_some_and(|at| verdicts[at].verdict == Agreement::Contradicted) {
         return;
     }
     let alone = own.map(|at| verdicts.remove(at).verdict);
     verdicts.push(LevelVerdict {
-        level: "placement".to_owned(),
+        level: LevelName::Placement,
         verdict: Agreement::Contradicted,
         alone,
         claim: STAYS.to_owned(),
@@ -167,7 +170,7 @@ mod tests {
         let mut record = TopologyRecord::new(&topology, &[]);
         record.machine.hypervisor = Some("kvm".to_owned());
         let verdicts = vec![LevelVerdict {
-            level: "llc".to_owned(),
+            level: LevelName::Llc,
             verdict,
             alone: None,
             claim: "One.".to_owned(),
@@ -179,7 +182,7 @@ mod tests {
         record.measured = Some(Box::new(Measured {
             verdicts,
             levels: vec![MeasuredLevel {
-                kind: "llc".to_owned(),
+                kind: LevelName::Llc,
                 groups: groups.iter().map(|g| (*g).to_owned()).collect(),
                 ..MeasuredLevel::default()
             }],
@@ -188,7 +191,10 @@ mod tests {
         record
     }
 
-    fn consulted(mut newest: TopologyRecord, earlier: &[TopologyRecord]) -> (String, Vec<String>) {
+    fn consulted(
+        mut newest: TopologyRecord,
+        earlier: &[TopologyRecord],
+    ) -> (String, Vec<LevelName>) {
         consult(&mut newest, earlier);
         let levels = newest.contradictions.iter().map(|c| c.level.clone());
         let levels = levels.collect();
@@ -210,7 +216,7 @@ mod tests {
             ),
             "{told}"
         );
-        assert_eq!(contradicted, ["placement"]);
+        assert_eq!(contradicted, [LevelName::Placement]);
     }
 
     #[test]
@@ -221,7 +227,7 @@ mod tests {
             told.contains("all 2 contradict the report, each in its own way"),
             "{told}"
         );
-        assert_eq!(contradicted, ["placement"]);
+        assert_eq!(contradicted, [LevelName::Placement]);
     }
 
     #[test]
@@ -230,7 +236,7 @@ mod tests {
         let earlier = [newest.clone(), map(Agreement::CannotTell, &[])];
         let (told, contradicted) = consulted(newest.clone(), &earlier);
         assert_eq!((told.as_str(), contradicted.len()), ("Seen.", 1));
-        assert_eq!(consulted(newest, &[]).1, ["llc"]);
+        assert_eq!(consulted(newest, &[]).1, [LevelName::Llc]);
     }
 
     #[test]
@@ -238,13 +244,13 @@ mod tests {
         let mut moving = map(Agreement::Agrees, &[]);
         let verdicts = &mut moving.measured.as_mut().unwrap().verdicts;
         verdicts.push(LevelVerdict {
-            level: "placement".to_owned(),
+            level: LevelName::Placement,
             verdict: Agreement::Contradicted,
             ..verdicts[0].clone()
         });
         assert_eq!(
             consulted(map(Agreement::Agrees, &[]), &[moving]).1,
-            ["placement"]
+            [LevelName::Placement]
         );
     }
 }

@@ -10,7 +10,7 @@ use groups::groups;
 use super::memory::NodeLatency;
 use super::pairs::Pairs;
 use crate::format::count;
-use crate::record::{Agreement, Contradiction, DriftRecord, LadderRecord, LevelVerdict};
+use crate::record::{Agreement, Contradiction, DriftRecord, LadderRecord, LevelName, LevelVerdict};
 use crate::stats::describe::quantile;
 use crate::topology::wiring::{LevelKind, PairMatrix, Wiring};
 use crate::topology::{Level, Topology};
@@ -46,9 +46,9 @@ struct Opinion {
 }
 
 impl Opinion {
-    fn at(self, level: &str) -> LevelVerdict {
+    fn at(self, level: LevelName) -> LevelVerdict {
         LevelVerdict {
-            level: level.to_owned(),
+            level,
             verdict: self.verdict,
             claim: self.claim,
             alone: None,
@@ -72,14 +72,18 @@ impl Opinion {
 /// A verdict for every level that the system reports or the probes found.
 pub(super) fn verdicts(case: &Case<'_>) -> Vec<LevelVerdict> {
     let mut verdicts = vec![
-        groups(case, Level::Core, LevelKind::Smt).at("smt"),
-        groups(case, Level::Llc, LevelKind::Llc).at("llc"),
-        groups(case, Level::Package, LevelKind::Package).at("package"),
+        groups(case, Level::Core, LevelKind::Smt).at(LevelName::Smt),
+        groups(case, Level::Llc, LevelKind::Llc).at(LevelName::Llc),
+        groups(case, Level::Package, LevelKind::Package).at(LevelName::Package),
     ];
-    verdicts.extend(nodes(case).map(|opinion| opinion.at("numa")));
-    verdicts.extend(caches(case).into_iter().map(|opinion| opinion.at("cache")));
-    verdicts.extend(stacked(case).map(|opinion| opinion.at("stacked")));
-    verdicts.extend(placement(case).map(|opinion| opinion.at("placement")));
+    verdicts.extend(nodes(case).map(|opinion| opinion.at(LevelName::Numa)));
+    verdicts.extend(
+        caches(case)
+            .into_iter()
+            .map(|opinion| opinion.at(LevelName::Cache)),
+    );
+    verdicts.extend(stacked(case).map(|opinion| opinion.at(LevelName::Stacked)));
+    verdicts.extend(placement(case).map(|opinion| opinion.at(LevelName::Placement)));
     verdicts
 }
 

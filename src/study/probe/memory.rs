@@ -106,7 +106,7 @@ pub(super) fn ladder(
         cpu,
         plateaus: plateaus.collect(),
         points,
-        hint: told.hint.map(|hint| hint.name().to_owned()),
+        hint: told.hint.map(Into::into),
     }))
 }
 
@@ -216,7 +216,7 @@ pub(super) fn bandwidth(session: &mut Session<'_>) -> Result<Vec<BandwidthRecord
         };
         if let Some(gb_per_s) = session.median(probe, STREAMS)? {
             records.push(BandwidthRecord {
-                stream: stream.name().to_owned(),
+                stream: stream.name().to_owned().into(),
                 cpus: list,
                 node,
                 gb_per_s,

@@ -111,19 +111,6 @@ pub enum LevelKind {
     Other,
 }
 
-impl LevelKind {
-    /// The word used in records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Smt => "smt",
-            Self::Llc => "llc",
-            Self::Package => "package",
-            Self::Other => "other",
-        }
-    }
-}
-
 /// A level of sharing that was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WiringLevel {

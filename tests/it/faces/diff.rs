@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pinwise::record::{Contradiction, TopologyDiff, TopologyRecord, read};
+use pinwise::record::{Contradiction, LevelName, TopologyDiff, TopologyRecord, read};
 use pinwise::topology::Topology;
 
 use super::fixture::{self, Machine};
@@ -55,7 +55,7 @@ fn later() -> TopologyRecord {
         }
     }
     record.contradictions.push(Contradiction {
-        level: "llc".to_owned(),
+        level: LevelName::Llc,
         claim: "CPUs 0-15 share an L3 cache.".to_owned(),
         measured: "Between CPUs 0-7 and 8-15 a line takes 84 ns.".to_owned(),
         confidence: 0.98,

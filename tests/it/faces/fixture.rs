@@ -5,10 +5,10 @@
 //! fixed hash, so that every run and every host sees the same.
 
 use pinwise::record::{
-    Agreement, BandwidthRecord, ClockRecord, Contradiction, DriftPair, DriftRecord, DriftState,
-    EffortRecord, HomeLatency, LadderPoint, LadderRecord, LevelVerdict, LoadedLatencyRecord,
-    Measured, MeasuredLevel, Median, Modes, PairRecord, PauseRecord, PlateauRecord,
-    SchedulingRecord, TopologyRecord,
+    Agreement, BandwidthRecord, CacheInclusion, ClockRecord, Contradiction, DriftPair, DriftRecord,
+    DriftState, EffortRecord, HomeLatency, LadderPoint, LadderRecord, LevelName, LevelVerdict,
+    LoadedLatencyRecord, Measured, MeasuredLevel, Median, Modes, PairRecord, PauseRecord,
+    PlateauRecord, SchedulingRecord, TopologyRecord,
 };
 use pinwise::topology::{CpuSet, Identity, Level, Topology};
 
@@ -262,7 +262,7 @@ fn verdict(
     advice: &str,
 ) -> LevelVerdict {
     LevelVerdict {
-        level: level.to_owned(),
+        level: level.to_owned().into(),
         verdict,
         alone: None,
         claim: claim.to_owned(),
@@ -354,10 +354,10 @@ fn lists(units: &[CpuSet]) -> Vec<String> {
 
 fn levels(topology: &Topology, latencies: &Latencies) -> Vec<MeasuredLevel> {
     let wanted = [
-        ("smt", Level::Core, latencies.core, latencies.llc),
-        ("llc", Level::Llc, latencies.llc, latencies.package),
+        (LevelName::Smt, Level::Core, latencies.core, latencies.llc),
+        (LevelName::Llc, Level::Llc, latencies.llc, latencies.package),
         (
-            "package",
+            LevelName::Package,
             Level::Package,
             latencies.package,
             latencies.machine,
@@ -369,7 +369,7 @@ fn levels(topology: &Topology, latencies: &Latencies) -> Vec<MeasuredLevel> {
             let units = topology.units(level);
             let divides = units.len() > 1 && units.iter().any(|unit| unit.len() > 1);
             divides.then(|| MeasuredLevel {
-                kind: kind.to_owned(),
+                kind,
                 groups: lists(&units),
                 inside_ns,
                 outside_ns: Some(outside_ns),
@@ -425,7 +425,7 @@ fn figures(measured: &mut Measured) {
             },
         )
         .to_vec(),
-        hint: Some("exclusive".to_owned()),
+        hint: Some(CacheInclusion::Exclusive),
     });
     for (cpus, factor) in [("0", 1.0), ("0-7", 1.4), ("0-15", 1.8)] {
         for (stream, gb_per_s) in [
@@ -435,7 +435,7 @@ fn figures(measured: &mut Measured) {
             ("triad", 29.3),
         ] {
             measured.bandwidth.push(BandwidthRecord {
-                stream: stream.to_owned(),
+                stream: stream.to_owned().into(),
                 cpus: cpus.to_owned(),
                 node: None,
                 gb_per_s: median(gb_per_s * factor),
@@ -466,7 +466,7 @@ fn figures(measured: &mut Measured) {
 fn drift() -> DriftRecord {
     let state =
         |kind: &str, latency_ns: f64, contention, share, visits, median_dwell_s| DriftState {
-            kind: kind.to_owned(),
+            kind: kind.to_owned().into(),
             latency_ns,
             contention: Some(contention),
             share,

@@ -52,7 +52,7 @@ fn any_level() -> impl Strategy<Value = MeasuredLevel> {
     let figures = (any_figure(), prop::option::of(any_figure()), any_figure());
     (any_text(), groups, figures, any_text()).prop_map(|(kind, groups, figures, evidence)| {
         MeasuredLevel {
-            kind,
+            kind: kind.into(),
             groups,
             inside_ns: figures.0,
             outside_ns: figures.1,
@@ -70,7 +70,7 @@ fn any_verdict() -> impl Strategy<Value = LevelVerdict> {
     ];
     (any_text(), verdict, any_text(), any_figure(), any_text()).prop_map(
         |(level, verdict, claim, confidence, advice)| LevelVerdict {
-            level,
+            level: level.into(),
             verdict,
             alone: None,
             measured: claim.clone(),
@@ -95,7 +95,7 @@ fn any_drift() -> impl Strategy<Value = DriftRecord> {
                 states: states
                     .into_iter()
                     .map(|(kind, latency_ns, share, median_dwell_s)| DriftState {
-                        kind,
+                        kind: kind.into(),
                         latency_ns,
                         contention: Some(share),
                         share,
@@ -176,10 +176,10 @@ fn any_figures() -> impl Strategy<Value = Measured> {
                 })
                 .collect(),
             plateaus: vec![plateau(figures[3])],
-            hint: texts.first().cloned(),
+            hint: texts.first().cloned().map(Into::into),
         }),
         bandwidth: vec![BandwidthRecord {
-            stream: texts[1].clone(),
+            stream: texts[1].clone().into(),
             cpus: texts[2].clone(),
             node: Some(cpu),
             gb_per_s: medians[4],
@@ -246,7 +246,7 @@ fn any_record() -> impl Strategy<Value = (Topology, TopologyRecord)> {
             topology.identity.cpu_model = Some(name.clone());
             let mut record = TopologyRecord::new(&topology, &[name]);
             record.contradictions = vec![Contradiction {
-                level,
+                level: level.into(),
                 claim: record.warnings[0].clone(),
                 measured: String::new(),
                 confidence: f64::NAN,

@@ -177,7 +177,7 @@ fn strings_of_hosts_do_not_become_markup() {
     machine.topology.identity.cpu_model = Some(hostile.to_owned());
     machine.record.machine.cpu_model = Some(hostile.to_owned());
     machine.record.machine.hostname = Some(hostile.to_owned());
-    machine.record.contradictions[0].level = hostile.to_owned();
+    machine.record.contradictions[0].level = hostile.to_owned().into();
     machine.record.contradictions[0].claim = hostile.to_owned();
     let svg = report::topology_svg(&machine.topology, &machine.record);
     let document = Document::parse(&svg).unwrap();

@@ -229,7 +229,7 @@ fn regrouped(description: &str, kind: &str, groups: &[&str]) -> String {
     let mut record = TopologyRecord::new(&topology, &[]);
     record.measured = Some(Box::new(Measured {
         levels: vec![MeasuredLevel {
-            kind: kind.to_owned(),
+            kind: kind.to_owned().into(),
             groups: groups.iter().map(|group| (*group).to_owned()).collect(),
             ..MeasuredLevel::default()
         }],

@@ -13,6 +13,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use pinwise::record::LevelName;
 use pinwise::topology::CpuSet;
 use pinwise::topology::wiring::{Evidence, LevelKind, PairMatrix, Wiring};
 use rand::{Rng, RngExt, SeedableRng};
@@ -283,7 +284,7 @@ impl Score {
             if !by_kind {
                 note(format!(
                     "{} {}",
-                    kind.name(),
+                    LevelName::from(*kind),
                     if by_any {
                         "under another kind"
                     } else {
@@ -297,7 +298,7 @@ impl Score {
                 self.spurious += 1;
                 note(format!(
                     "spurious {} of {} groups",
-                    kind.name(),
+                    LevelName::from(*kind),
                     groups.len()
                 ));
             }
