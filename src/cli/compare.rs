@@ -12,7 +12,9 @@ use crate::machine::Machine;
 use crate::machine::linux::LinuxMachine;
 use crate::placement::Placement;
 use crate::placement::emit::{self, Target};
-use crate::record::{Comparison, ContrastRecord, ContrastVerdict, Stopped, VerdictKind};
+use crate::record::{
+    Comparison, ComparisonStudy, ContrastRecord, ContrastVerdict, Stopped, VerdictKind,
+};
 use crate::report;
 use crate::study::bench::builds;
 use crate::study::compare::{self, CompareError, Plan};
@@ -192,12 +194,12 @@ pub(super) fn carry_out(
     terminal: &Terminal,
 ) -> anyhow::Result<(Comparison, bool)> {
     let (record, watch) = carried_out(global, plan, machine, terminal)?;
-    let mut record = if plan.study == "aa" {
+    let mut record = if plan.study == ComparisonStudy::Noise {
         noise::conclude(record)
     } else {
         record
     };
-    if plan.study == "compare" {
+    if plan.study == ComparisonStudy::Compare {
         builds::tell(&mut record);
     }
     let is_stored = watch.close(|store| store.finish(&record));

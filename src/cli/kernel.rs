@@ -7,7 +7,7 @@ use super::terminal::Terminal;
 use super::{Exit, temporary_folder};
 use crate::kernels::work::{self, Amount, Isa, KERNELS, Kernel, Order, Outcome, Setup, Split};
 use crate::machine::linux::available_memory_bytes;
-use crate::record::{KERNEL_SCHEMA, KernelRecord};
+use crate::record::{KERNEL_SCHEMA, KernelRecord, KernelSplit};
 use crate::report;
 use crate::topology::CpuSet;
 
@@ -123,8 +123,8 @@ fn record(order: &Order, outcome: &Outcome) -> KernelRecord {
         isa_version: order.setup.isa.version().name().to_owned(),
         chosen: outcome.chosen.clone(),
         split: match order.split {
-            Split::Static => "static".to_owned(),
-            Split::Dynamic => "dynamic".to_owned(),
+            Split::Static => KernelSplit::Static,
+            Split::Dynamic => KernelSplit::Dynamic,
         },
         cpus: (!order.cpus.is_empty()).then(|| order.cpus.clone()),
     }

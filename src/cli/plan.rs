@@ -18,7 +18,7 @@ use crate::format::count;
 use crate::machine::linux::{random_seed, time_of_day};
 use crate::machine::{Binding, Busy, Machine, Output, Request};
 use crate::placement::{Placement, Realised, defaults, merge_equivalent};
-use crate::record::TopologyRecord;
+use crate::record::{ComparisonStudy, TopologyRecord};
 use crate::stats::confirm::Score;
 use crate::study::bench::METRIC;
 use crate::study::compare::{ArmPlan, Plan, RunFailure, Tuning};
@@ -203,7 +203,7 @@ pub(super) fn aa(
         tuning: tuning(&args.experiment.effort),
         seed,
         output,
-        study: "aa",
+        study: ComparisonStudy::Noise,
         tags: args.experiment.results.tags.clone(),
         ..named()
     })

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::named::named;
+
 /// Schema of [`DiffRecord`].
 pub const DIFF_SCHEMA: &str = "pinwise.diff/1";
 
@@ -41,12 +43,31 @@ pub struct ComparedRecord {
     pub machine: Option<String>,
 }
 
+named! {
+    /// What may differ between machines.
+    MachineFact {
+        /// Which machine it is.
+        Host = "host",
+        /// Its processor.
+        CpuModel = "CPU model",
+        /// How its CPUs lie.
+        Shape = "shape",
+        /// The kernel's release.
+        Kernel = "kernel",
+        /// The microcode's revision.
+        Microcode = "microcode",
+        /// The hypervisor.
+        Hypervisor = "hypervisor",
+        /// The version of pinwise.
+        Pinwise = "pinwise",
+    }
+}
+
 /// Something that differs between the machines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineChange {
-    /// What: `host`, `CPU model`, `shape`, `kernel`, `microcode`,
-    /// `hypervisor`, `pinwise`.
-    pub what: String,
+    /// What.
+    pub what: MachineFact,
     /// How it is in A; `null` where A does not say.
     pub a: Option<String>,
     /// How it is in B.

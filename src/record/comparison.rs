@@ -7,12 +7,29 @@ use super::contrast::ContrastRecord;
 use super::coverage::CoverageRecord;
 use super::finding::Finding;
 use super::metric::{HeadlineRecord, MetricRecord};
+use super::named::named;
 use super::service::ServiceRecord;
 use super::tier::TraceTier;
 use super::topology::{CountsRecord, MachineRecord};
 use super::trace::TraceFigures;
 use super::workload::WorkloadRecord;
+use crate::placement::MemoryPolicy;
+use crate::stats::confirm::Score;
 use crate::topology::Topology;
+
+named! {
+    /// What a comparison is made for.
+    ComparisonStudy {
+        /// Itself.
+        Compare = "compare",
+        /// Noise: all arms are the same on purpose.
+        Noise = "aa",
+        /// It is a part of a bench.
+        Bench = "bench",
+        /// It is a part of a reproduction.
+        Reproduce = "reproduce",
+    }
+}
 
 /// Schema of [`Comparison`].
 pub const COMPARISON_SCHEMA: &str = "pinwise.comparison/1";
@@ -25,9 +42,8 @@ pub struct Comparison {
     pub schema: String,
     /// Name under which it is stored.
     pub id: String,
-    /// `compare`, `aa` where all arms are the same on purpose, or `bench` for
-    /// a part of one.
-    pub study: String,
+    /// What it is made for.
+    pub study: ComparisonStudy,
     /// Version of pinwise that wrote it.
     pub pinwise_version: String,
     /// The arguments that made it, without where it is stored; empty where no
@@ -117,6 +133,16 @@ impl HostRecord {
     }
 }
 
+named! {
+    /// How blocks count.
+    BlockScore from Score {
+        /// By ranks that redescend, weighted by load.
+        Weighted = "weighted",
+        /// By plain signed ranks.
+        Rank = "rank",
+    }
+}
+
 /// How a comparison was planned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanRecord {
@@ -135,8 +161,8 @@ pub struct PlanRecord {
     /// What of the runs is judged: `typical`, `mean` or a percentile, `p90`.
     #[serde(default = "typical")]
     pub judge: String,
-    /// How blocks count where that is the typical run: `weighted` or `rank`.
-    pub score: String,
+    /// How blocks count where that is the typical run.
+    pub score: BlockScore,
     /// Arms screened before the confirmation; 0 without screening.
     pub screened_arms: usize,
 }
@@ -197,15 +223,39 @@ pub struct ArmTrace {
     pub figures: TraceFigures,
 }
 
+named! {
+    /// How threads are held to a placement.
+    PlacementKind {
+        /// Not at all.
+        OsDefault = "os-default",
+        /// All of them to all of its CPUs.
+        Confined = "confined",
+        /// Each of them to one CPU.
+        Bound = "bound",
+    }
+}
+
+named! {
+    /// Where memory is to come from.
+    PlacementMemory from MemoryPolicy {
+        /// The node of the CPU that touches it first.
+        Local = "local",
+        /// Only nodes of the placement.
+        Bind = "bind",
+        /// Page by page over the nodes of the placement.
+        Interleave = "interleave",
+    }
+}
+
 /// A placement and what it means on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlacementRecord {
     /// As on the command line.
     pub name: String,
-    /// `os-default`, `confined` or `bound`.
-    pub kind: String,
+    /// How threads are held to it.
+    pub kind: PlacementKind,
     /// Memory policy, `null` for the inherited one.
-    pub memory: Option<String>,
+    pub memory: Option<PlacementMemory>,
     /// NUMA nodes of the memory policy.
     pub memory_nodes: Vec<usize>,
     /// Packages touched.
@@ -392,8 +442,8 @@ impl Comparison {
     /// What it is about, in a few words: the command, or the commands.
     #[must_use]
     pub fn title(&self) -> String {
-        if let ("bench", Some(kernel)) = (
-            self.study.as_str(),
+        if let (ComparisonStudy::Bench, Some(kernel)) = (
+            &self.study,
             self.arms.first().and_then(|arm| arm.command.get(2)),
         ) {
             return format!("part of a bench: {kernel}");
@@ -408,7 +458,7 @@ impl Comparison {
             .collect();
         commands.dedup();
         let shown = commands.join(" | ");
-        if self.study == "aa" {
+        if self.study == ComparisonStudy::Noise {
             return format!("A/A: {shown}");
         }
         shown

@@ -8,7 +8,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::command_line::{CommandRecord, Placed, shell_line};
 use super::metric::HeadlineRecord;
-use super::{Arm, Comparison, ContrastRecord, ContrastVerdict, ServiceRecord, VerdictKind};
+use super::{
+    Arm, Comparison, ComparisonStudy, ContrastRecord, ContrastVerdict, PlacementKind,
+    PlacementMemory, ServiceRecord, VerdictKind,
+};
 use crate::format::{round_percent, signed_percent};
 
 /// Stands for a recipe's program, whose folder is gone by then.
@@ -80,7 +83,10 @@ impl Comparison {
             _ => None,
         };
         let contrast = self.contrasts.iter().find(is_best).or(only)?;
-        let effect = contrast.effect.as_ref().filter(|_| self.study != "aa")?;
+        let effect = contrast
+            .effect
+            .as_ref()
+            .filter(|_| self.study != ComparisonStudy::Noise)?;
         let ContrastRecord {
             arm,
             baseline,
@@ -110,13 +116,13 @@ impl Comparison {
             None => arm.command.as_slice(),
         };
         let placement = &arm.placement;
-        let memory = placement.memory.as_deref();
+        let memory = placement.memory.as_ref().map(PlacementMemory::as_str);
         let placed = Placed {
             command,
             environment: &arm.workload.environment,
             input: arm.workload.input.as_deref(),
             placement: &placement.name,
-            is_bound: placement.kind == "bound",
+            is_bound: placement.kind == PlacementKind::Bound,
             cpus: &arm.cpus,
             memory: memory.map(|policy| (policy, placement.memory_nodes.as_slice())),
         };

@@ -2,8 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::named::named;
+
 /// Schema of [`KernelRecord`].
 pub const KERNEL_SCHEMA: &str = "pinwise.kernel/1";
+
+named! {
+    /// How work is shared out.
+    KernelSplit {
+        /// Equal shares beforehand.
+        Static = "static",
+        /// Pieces, to whoever is free.
+        Dynamic = "dynamic",
+    }
+}
 
 /// One run of a built-in workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,8 +56,8 @@ pub struct KernelRecord {
     /// choice.
     #[serde(default)]
     pub chosen: Option<String>,
-    /// `static` or `dynamic`.
-    pub split: String,
+    /// How the work was shared out.
+    pub split: KernelSplit,
     /// CPUs that threads were bound to, in order; `null` where not bound.
     pub cpus: Option<Vec<usize>>,
 }

@@ -53,11 +53,13 @@ pub use bench::{
 };
 pub use change::{
     ChangeVerdict, ComparedRecord, DIFF_SCHEMA, DiffRecord, FigureChange, MachineChange,
+    MachineFact,
 };
 pub use command_line::{CommandRecord, again, shell_line};
 pub use comparison::{
-    Arm, ArmTrace, COMPARISON_SCHEMA, Comparison, Estimate, HostRecord, MetricReading, Phase,
-    PlacementRecord, PlanRecord, RunRecord, Spread, Stopped, VerdictKind, VerdictRecord,
+    Arm, ArmTrace, BlockScore, COMPARISON_SCHEMA, Comparison, ComparisonStudy, Estimate,
+    HostRecord, MetricReading, Phase, PlacementKind, PlacementMemory, PlacementRecord, PlanRecord,
+    RunRecord, Spread, Stopped, VerdictKind, VerdictRecord,
 };
 pub use contrast::{ContrastRecord, ContrastVerdict, JudgedRecord, SplitRecord, TotalsRecord};
 pub use coverage::{CoverageRecord, MoverRecord};
@@ -69,7 +71,7 @@ pub use fleet::{
     FleetNode, FleetOutlier, FleetRecord, FleetReport, FleetSettingChange, FleetSide, FleetStatus,
     FleetStep, NodeFigure, NodeState, NodeStatus, NodeStep, OutlierKind, PlantedFault, StepState,
 };
-pub use kernel::{KERNEL_SCHEMA, KernelRecord};
+pub use kernel::{KERNEL_SCHEMA, KernelRecord, KernelSplit};
 pub use kind::{AnyRecord, Kind, Record, StoredRecord, completed, read};
 pub use measured::{
     Agreement, BandwidthRecord, CacheInclusion, ClockRecord, Contradiction, DriftPair, DriftRecord,
@@ -121,7 +123,10 @@ pub use spin::{
 pub use stacks::{StackMethod, StacksRecord};
 pub use tags::{check_tag, id_of, with_id, with_tags};
 pub use tier::{TierRecord, TraceTier};
-pub use top::{Busiest, MoveRates, TOP_SCHEMA, TopCpu, TopRecord, TopSharing, TopThread, UsedCpu};
+pub use top::{
+    Busiest, CpuState, MoveRates, TOP_SCHEMA, ThreadState, TopCpu, TopRecord, TopSharing,
+    TopThread, UsedCpu,
+};
 pub use topology::{
     CacheKind, CacheRecord, CountsRecord, CpuRecord, KindRecord, MachineRecord, NodeRecord,
     QuotaRecord, RestrictionRecord, TOPOLOGY_SCHEMA, TopologyRecord,

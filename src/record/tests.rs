@@ -86,8 +86,8 @@ fn any_arm() -> impl Strategy<Value = Arm> {
             },
             placement: PlacementRecord {
                 name: name.clone(),
-                kind: "confined".to_owned(),
-                memory: texts.get(2).cloned(),
+                kind: PlacementKind::Confined,
+                memory: texts.get(2).cloned().map(Into::into),
                 memory_nodes: vec![0; texts.len()],
                 packages: 1,
                 numa_nodes: 1,
@@ -136,7 +136,7 @@ fn any_comparison() -> impl Strategy<Value = Comparison> {
                 .unwrap_or_else(|texts| unreachable!("six texts, not {texts:?}"));
             Comparison {
                 schema: COMPARISON_SCHEMA.to_owned(),
-                study: "compare".to_owned(),
+                study: ComparisonStudy::Compare,
                 pinwise_version: "0.1.0".to_owned(),
                 host: any_host(&name),
                 seed,
@@ -158,7 +158,7 @@ fn any_comparison() -> impl Strategy<Value = Comparison> {
                     max_runs: arms.first().map(|arm| arm.runs.len()),
                     warmup_blocks: 1,
                     judge: "p90".to_owned(),
-                    score: "rank".to_owned(),
+                    score: BlockScore::Rank,
                     screened_arms: arms.len(),
                 },
                 baseline: id.clone(),

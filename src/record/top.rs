@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::named::named;
 use super::tier::TraceTier;
 use crate::topology::Topology;
 use crate::trace::Tid;
@@ -98,6 +99,16 @@ pub struct TopSharing {
     pub is_lower_bound: bool,
 }
 
+named! {
+    /// What a CPU does.
+    CpuState {
+        /// Nothing.
+        Idle = "idle",
+        /// It runs a thread.
+        Busy = "busy",
+    }
+}
+
 /// A CPU.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TopCpu {
@@ -111,8 +122,8 @@ pub struct TopCpu {
     pub numa_node: Option<usize>,
     /// Its package.
     pub package: Option<usize>,
-    /// `idle`, `busy`, or `null`.
-    pub state: Option<String>,
+    /// What it does; `null` where that is not known.
+    pub state: Option<CpuState>,
     /// The thread on it at this moment.
     pub thread: Option<i32>,
     /// The thread that used most of it in the interval.
@@ -136,6 +147,22 @@ pub struct Busiest {
     pub percent: f64,
 }
 
+named! {
+    /// What a thread does.
+    ThreadState {
+        /// It is on a CPU.
+        Running = "running",
+        /// It waits for a CPU.
+        Queued = "queued",
+        /// One of both.
+        Runnable = "runnable",
+        /// It waits for something else.
+        Waiting = "waiting",
+        /// It ended.
+        Ended = "ended",
+    }
+}
+
 /// A thread.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TopThread {
@@ -145,9 +172,8 @@ pub struct TopThread {
     pub process: Option<i32>,
     /// Its name.
     pub name: Option<String>,
-    /// `running`, `queued`, `runnable` (one of both), `waiting`, `ended`, or
-    /// `null`.
-    pub state: Option<String>,
+    /// What it does; `null` where that is not known.
+    pub state: Option<ThreadState>,
     /// The CPU it is on, or was on last.
     pub cpu: Option<u32>,
     /// Share of the interval on CPUs, per cent.
@@ -181,7 +207,8 @@ impl TopRecord {
     #[must_use]
     pub fn new(frame: &Frame, topology: &Topology, tier: TraceTier) -> Self {
         let threads: Vec<TopThread> = frame.threads.iter().map(thread).collect();
-        let is_on = |t: &&TopThread| matches!(t.state.as_deref(), Some("running" | "runnable"));
+        let is_on =
+            |t: &&TopThread| matches!(t.state, Some(ThreadState::Running | ThreadState::Runnable));
         Self {
             schema: TOP_SCHEMA.to_owned(),
             host: topology.identity.hostname.clone().unwrap_or_default(),
@@ -245,8 +272,8 @@ fn cpu(frame: &CpuFrame, topology: &Topology) -> TopCpu {
         .and_then(|id| topology.cpu(id));
     let (state, thread) = match frame.now {
         Occupant::Unknown => (None, None),
-        Occupant::Idle => (Some("idle"), None),
-        Occupant::Thread(tid) => (Some("busy"), Some(tid)),
+        Occupant::Idle => (Some(CpuState::Idle), None),
+        Occupant::Thread(tid) => (Some(CpuState::Busy), Some(tid)),
     };
     TopCpu {
         cpu: frame.cpu,
@@ -254,7 +281,7 @@ fn cpu(frame: &CpuFrame, topology: &Topology) -> TopCpu {
         llc: place.and_then(|p| p.llc),
         numa_node: place.and_then(|p| p.numa_node),
         package: place.and_then(|p| p.package),
-        state: state.map(str::to_owned),
+        state,
         thread,
         busiest: frame.busiest.as_ref().map(|(thread, name, share)| Busiest {
             thread: *thread,
@@ -269,18 +296,18 @@ fn cpu(frame: &CpuFrame, topology: &Topology) -> TopCpu {
 
 fn thread(frame: &ThreadFrame) -> TopThread {
     let state = match frame.doing {
-        Doing::Running => Some("running"),
-        Doing::Queued => Some("queued"),
-        Doing::Runnable => Some("runnable"),
-        Doing::Waiting => Some("waiting"),
-        Doing::Ended => Some("ended"),
+        Doing::Running => Some(ThreadState::Running),
+        Doing::Queued => Some(ThreadState::Queued),
+        Doing::Runnable => Some(ThreadState::Runnable),
+        Doing::Waiting => Some(ThreadState::Waiting),
+        Doing::Ended => Some(ThreadState::Ended),
         Doing::Untold => None,
     };
     TopThread {
         thread: frame.thread,
         process: frame.process,
         name: frame.name.as_deref().map(str::to_owned),
-        state: state.map(str::to_owned),
+        state,
         cpu: frame.cpu,
         cpu_percent: frame.busy.map(percent),
         wait_percent: frame.wait.map(percent),

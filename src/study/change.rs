@@ -11,7 +11,8 @@ use serde::Deserialize;
 use crate::format::{count, percent};
 use crate::record::{
     BENCH_SCHEMA, COMPARISON_SCHEMA, ChangeVerdict, ComparedRecord, Comparison, DIFF_SCHEMA,
-    DiffRecord, Entry, Figure, FigureChange, MachineChange, Outline, RecordError, SchemaName, read,
+    DiffRecord, Entry, Figure, FigureChange, MachineChange, MachineFact, Outline, RecordError,
+    SchemaName, read,
 };
 use crate::stats::normal;
 
@@ -209,23 +210,19 @@ fn machine_changes(a: Side<'_>, b: Side<'_>) -> Vec<MachineChange> {
             _ => Machine::default(),
         };
         [
-            ("host", Some(side.entry.host.clone())),
-            ("CPU model", machine.cpu_model),
-            ("shape", machine.shape_hash.or(read.shape_hash)),
-            ("kernel", machine.kernel),
-            ("microcode", machine.microcode),
-            ("hypervisor", machine.hypervisor),
-            ("pinwise", read.pinwise_version),
+            (MachineFact::Host, Some(side.entry.host.clone())),
+            (MachineFact::CpuModel, machine.cpu_model),
+            (MachineFact::Shape, machine.shape_hash.or(read.shape_hash)),
+            (MachineFact::Kernel, machine.kernel),
+            (MachineFact::Microcode, machine.microcode),
+            (MachineFact::Hypervisor, machine.hypervisor),
+            (MachineFact::Pinwise, read.pinwise_version),
         ]
     };
     let pairs = facts(a).into_iter().zip(facts(b));
     pairs
         .filter(|((_, in_a), (_, in_b))| in_a != in_b)
-        .map(|((what, a), (_, b))| MachineChange {
-            what: what.to_owned(),
-            a,
-            b,
-        })
+        .map(|((what, a), (_, b))| MachineChange { what, a, b })
         .collect()
 }
 

@@ -4,7 +4,9 @@
 mod live;
 mod pictures;
 
-use pinwise::record::{MoveRates, TopCpu, TopRecord, TopSharing, TopThread, TraceTier, UsedCpu};
+use pinwise::record::{
+    MoveRates, ThreadState, TopCpu, TopRecord, TopSharing, TopThread, TraceTier, UsedCpu,
+};
 use pinwise::topology::Topology;
 use pinwise::trace::live::{Live, Watching};
 use pinwise::trace::{Event, Left, Tier, What};
@@ -94,7 +96,7 @@ fn server() -> TopRecord {
         thread: 10_000 + n,
         process: Some(10_000),
         name: Some(format!("worker-{n}")),
-        state: Some("running".to_owned()),
+        state: Some(ThreadState::Running),
         cpu: Some(u32::try_from(n).unwrap() % 256),
         cpu_percent: Some(f64::from(100 - n % 100)),
         wait_percent: Some(0.3),

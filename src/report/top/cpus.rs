@@ -6,7 +6,7 @@
 use super::cut::{left, right, safe, width};
 use super::table::glyph;
 use super::{Piece, Row, Tone};
-use crate::record::{TopCpu, TopRecord};
+use crate::record::{CpuState, TopCpu, TopRecord};
 
 /// Columns between cores, and between groups that stand side by side.
 const GAP: usize = 1;
@@ -310,12 +310,12 @@ impl Grid {
 
     /// Who used most of a CPU.
     fn thread(self, cpu: &TopCpu) -> String {
-        match (&cpu.busiest, cpu.state.as_deref()) {
+        match (&cpu.busiest, &cpu.state) {
             (Some(busiest), _) if busiest.percent >= 0.5 => match &busiest.name {
                 Some(name) => safe(name, self.ascii),
                 None => busiest.thread.to_string(),
             },
-            (_, Some("idle")) => "idle".to_owned(),
+            (_, Some(CpuState::Idle)) => "idle".to_owned(),
             (_, Some(_)) => String::new(),
             (_, None) => match cpu.busy_percent {
                 Some(load) if load < 0.5 => "idle".to_owned(),

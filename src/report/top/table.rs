@@ -4,7 +4,7 @@ use super::cut::{left, right, safe};
 use super::header::rate;
 use super::view::View;
 use super::{Piece, Row, Tone};
-use crate::record::{TopRecord, TopThread};
+use crate::record::{ThreadState, TopRecord, TopThread};
 use crate::topology::CpuSet;
 
 /// A column.
@@ -231,12 +231,12 @@ fn is_asleep(thread: &TopThread) -> bool {
 }
 
 fn on(thread: &TopThread) -> String {
-    let letter = match thread.state.as_deref() {
-        Some("running") => 'R',
-        Some("runnable") => 'r',
-        Some("queued") => 'Q',
-        Some("waiting") => 'S',
-        Some("ended") => 'X',
+    let letter = match thread.state {
+        Some(ThreadState::Running) => 'R',
+        Some(ThreadState::Runnable) => 'r',
+        Some(ThreadState::Queued) => 'Q',
+        Some(ThreadState::Waiting) => 'S',
+        Some(ThreadState::Ended) => 'X',
         _ => '?',
     };
     let cpu = thread.cpu.map_or("?".to_owned(), |cpu| cpu.to_string());

@@ -25,7 +25,8 @@ pub use cells::{Cell, Ground, Suite, Trial, Wanted, trials};
 
 use crate::machine::{Binding, Machine};
 use crate::record::{
-    BENCH_SCHEMA, Bench, Comparison, Finding, KernelRecord, Severity, SmtRecord, Stopped,
+    BENCH_SCHEMA, Bench, Comparison, ComparisonStudy, Finding, KernelRecord, Severity, SmtRecord,
+    Stopped,
 };
 use crate::study::compare::{self, ArmPlan, Tuning, host_record};
 use crate::study::is_interrupt;
@@ -248,7 +249,7 @@ fn comparison_of(
         output: crate::machine::Output::Keep,
         is_survey: true,
         known: known.into_iter().collect(),
-        study: "bench",
+        study: ComparisonStudy::Bench,
         id,
         started,
         tags: plan.tags.clone(),

@@ -10,10 +10,11 @@ use crate::machine::Machine;
 use crate::placement::{Kind, Placement, Wish};
 use crate::record::{
     Arm, COMPARISON_SCHEMA, Comparison, ContrastRecord, ContrastVerdict, Estimate, HostRecord,
-    JudgedRecord, MetricRecord, Phase, PlacementRecord, PlanRecord, RunRecord, SplitRecord, Spread,
-    Stopped, TotalsRecord, VerdictKind, VerdictRecord, WorkloadRecord, again, words,
+    JudgedRecord, MetricRecord, Phase, PlacementKind, PlacementRecord, PlanRecord, RunRecord,
+    SplitRecord, Spread, Stopped, TotalsRecord, VerdictKind, VerdictRecord, WorkloadRecord, again,
+    words,
 };
-use crate::stats::confirm::{Contrast, Decision, Look, Score};
+use crate::stats::confirm::{Contrast, Decision, Look};
 use crate::stats::describe::{describe, median_interval};
 use crate::stats::diagnose;
 use crate::stats::doubts::{Other, Split};
@@ -29,10 +30,10 @@ pub(super) fn opening(plan: &Plan, machine: &dyn Machine, topology: &Topology) -
     Comparison {
         schema: COMPARISON_SCHEMA.to_owned(),
         id: plan.id.clone(),
-        study: plan.study.to_owned(),
+        study: plan.study.clone(),
         pinwise_version: env!("CARGO_PKG_VERSION").to_owned(),
         argv: plan.argv.clone(),
-        again: again(&plan.argv, plan.study, plan.seed),
+        again: again(&plan.argv, plan.study.as_str(), plan.seed),
         started: plan.started.clone(),
         host: host(machine, topology),
         seed: plan.seed,
@@ -76,10 +77,7 @@ fn plan_record(plan: &Plan) -> PlanRecord {
         max_runs: tuning.max_runs,
         warmup_blocks: tuning.warmup.unwrap_or(0),
         judge: tuning.judge.to_string(),
-        score: match tuning.score {
-            Score::Weighted => "weighted".to_owned(),
-            Score::Rank => "rank".to_owned(),
-        },
+        score: tuning.score.into(),
         screened_arms: 0,
     }
 }
@@ -93,8 +91,8 @@ fn arm_record(arm: &ArmPlan) -> Arm {
         workload: workload_record(&arm.workload),
         placement: PlacementRecord {
             name: place.placement.to_string(),
-            kind: kind_name(&place.placement).to_owned(),
-            memory: memory.map(|m| m.policy.name().to_owned()),
+            kind: kind(&place.placement),
+            memory: memory.map(|m| m.policy.into()),
             memory_nodes: memory.map(|m| m.nodes.clone()).unwrap_or_default(),
             packages: place.used.packages,
             numa_nodes: place.used.numa_nodes,
@@ -114,11 +112,11 @@ fn arm_record(arm: &ArmPlan) -> Arm {
     }
 }
 
-fn kind_name(placement: &Placement) -> &'static str {
+const fn kind(placement: &Placement) -> PlacementKind {
     match (&placement.wish, placement.kind) {
-        (_, Kind::Bound) => "bound",
-        (Wish::OsDefault, Kind::Confined) => "os-default",
-        (_, Kind::Confined) => "confined",
+        (_, Kind::Bound) => PlacementKind::Bound,
+        (Wish::OsDefault, Kind::Confined) => PlacementKind::OsDefault,
+        (_, Kind::Confined) => PlacementKind::Confined,
     }
 }
 
@@ -390,7 +388,7 @@ const BUSY_SHARE: f64 = 0.2;
 /// A placement is not recommended for what may be the neighbours' doing.
 fn withheld_advice(record: &Comparison, best: Option<usize>) -> Option<String> {
     let arm = &record.arms[best?];
-    if arm.placement.kind == "os-default" {
+    if arm.placement.kind == PlacementKind::OsDefault {
         return None;
     }
     let contrasts = || record.contrasts.iter();

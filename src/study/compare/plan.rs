@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::machine::{Binding, Output};
 use crate::placement::{Placement, RealiseError, Realised, merge_equivalent};
-use crate::record::{Finding, ServiceRecord};
+use crate::record::{ComparisonStudy, Finding, ServiceRecord};
 use crate::stats::confirm::{Question, Score};
 use crate::stats::judge::Judge;
 use crate::topology::{CpuSet, Topology};
@@ -87,8 +87,8 @@ pub struct Plan {
     pub is_survey: bool,
     /// Findings that are known beforehand.
     pub known: Vec<Finding>,
-    /// `compare`, `aa` or `bench`.
-    pub study: &'static str,
+    /// What it is made for.
+    pub study: ComparisonStudy,
     /// Name under which the record is stored.
     pub id: String,
     /// The arguments that it was made of; empty where no command line did.
@@ -120,7 +120,7 @@ impl Default for Plan {
             output: Output::Discard,
             is_survey: false,
             known: Vec::new(),
-            study: "compare",
+            study: ComparisonStudy::Compare,
             id: String::new(),
             argv: Vec::new(),
             started: String::new(),

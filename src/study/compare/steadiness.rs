@@ -5,7 +5,9 @@
 use super::plan::Plan;
 use crate::format::percent;
 use crate::placement::Placement;
-use crate::record::{Comparison, ContrastRecord, ContrastVerdict, Finding, Severity};
+use crate::record::{
+    Comparison, ComparisonStudy, ContrastRecord, ContrastVerdict, Finding, Severity,
+};
 use crate::stats::Responses;
 use crate::stats::steadiness;
 use crate::stats::verdict::Setting;
@@ -24,7 +26,7 @@ pub(super) fn add(record: &mut Comparison, plan: &Plan, data: &Responses, settin
         contrast.spread_high = end(found.interval.high);
         contrast.spread_p_adjusted = Some(found.p_adjusted);
     }
-    if plan.study == "compare" {
+    if plan.study == ComparisonStudy::Compare {
         record.verdict.steadiness = sentence(record, plan);
     }
 }
@@ -87,7 +89,7 @@ fn interval(contrast: &ContrastRecord) -> String {
 
 /// Arms whose runs spread differently from the baseline's.
 pub(super) fn finding(record: &Comparison) -> Option<Finding> {
-    if record.study != "compare" {
+    if record.study != ComparisonStudy::Compare {
         return None;
     }
     let told: Vec<&ContrastRecord> = record

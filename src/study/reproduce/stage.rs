@@ -7,7 +7,7 @@ use super::claim::Found;
 use crate::machine::sim::SimulatedMachine;
 use crate::machine::{Machine, MachineError, Output};
 use crate::placement::{Placement, Realised};
-use crate::record::{Comparison, ContrastRecord, ContrastVerdict, Stopped};
+use crate::record::{Comparison, ComparisonStudy, ContrastRecord, ContrastVerdict, Stopped};
 use crate::study::compare::{self, ArmPlan, Observer, Plan, Tuning};
 use crate::topology::Topology;
 use crate::workload::{Command, Metric, Workload};
@@ -145,7 +145,7 @@ impl<'a> Stage<'a> {
             } else {
                 Output::Discard
             },
-            study: "reproduce",
+            study: ComparisonStudy::Reproduce,
             ..Plan::default()
         };
         let record = compare::run(&plan, self.machine.machine(), self.observer)?;
