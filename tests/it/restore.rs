@@ -155,16 +155,22 @@ impl Scene {
                 self.group.as_ref().map_or(Path::new(""), |g| &g.0),
             )
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+            .stdout(Stdio::null());
         heed_signals(&mut command);
-        let status = command.status().unwrap();
+        let output = command.output().unwrap();
+        let status = output.status;
+        if status.code() == Some(101) {
+            eprintln!("{fault}: {}", String::from_utf8_lossy(&output.stderr));
+        }
         // The guardian has it as long as it lives, with its name or without.
         lock.lock().unwrap();
         let left = std::fs::read_dir(self.journals()).into_iter().flatten();
         let names = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let journals: Vec<String> = names.filter(|name| name.ends_with(".journal")).collect();
         assert!(journals.is_empty(), "left: {journals:?}");
+        // A process that another test forks just now has the lock, too, until it
+        // runs its program: closing would not be enough.
+        lock.unlock().unwrap();
         (status, seen.exists())
     }
 

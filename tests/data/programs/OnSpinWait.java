@@ -1,4 +1,5 @@
-/** A thread that waits for a flag as the manual of Thread.onSpinWait says. Usage: OnSpinWait MS */
+/** A thread that waits for a flag as the manual of Thread.onSpinWait says. Usage: OnSpinWait SECONDS,
+ * after what compilation takes */
 public class OnSpinWait {
   static volatile boolean isOver;
 
@@ -9,7 +10,7 @@ public class OnSpinWait {
               while (!isOver) Thread.onSpinWait();
             });
     waiter.start();
-    Thread.sleep(Long.parseLong(arguments[0]));
+    Thread.sleep(700 + (long) (1000 * Double.parseDouble(arguments[0])));
     isOver = true;
     waiter.join();
   }
