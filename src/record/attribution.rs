@@ -42,6 +42,7 @@ named! {
 
 /// A difference per unit of work and its parts, which add up to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AttributionRecord {
     /// What is taken apart.
     pub of: AttributedTime,
@@ -64,6 +65,7 @@ pub struct AttributionRecord {
 
 /// A value with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AccountRecord {
     /// The value.
     pub value: f64,
@@ -75,6 +77,7 @@ pub struct AccountRecord {
 
 /// A part of a difference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PartRecord {
     /// Where it stands.
     pub part: AttributedPart,
@@ -93,6 +96,7 @@ pub struct PartRecord {
 /// What differences between machines rest on, measured on the CPU on which a
 /// PAUSE is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProfileMachine {
     /// A core cycle, ns.
     pub cycle_ns: Option<ProbedFigure>,
@@ -106,6 +110,7 @@ pub struct ProfileMachine {
 
 /// A median with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProbedFigure {
     /// The median.
     pub value: f64,

@@ -15,6 +15,7 @@ pub const BENCH_SCHEMA: &str = "pinwise.bench/1";
 
 /// Built-in workloads, measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bench {
     /// [`BENCH_SCHEMA`].
     pub schema: String,
@@ -59,6 +60,7 @@ pub struct Bench {
 
 /// What is known of SMT on the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SmtRecord {
     /// `reported`; `measured` (the report has none, or others); `absent`;
     /// `unstable` (siblings come and go).
@@ -71,6 +73,7 @@ pub struct SmtRecord {
 
 /// Are there SMT siblings?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SmtState {
     /// The system reports them, and nothing contradicts it.
@@ -85,6 +88,7 @@ pub enum SmtState {
 
 /// What is asked of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Question {
     /// One CPU of a core against all of them.
@@ -101,6 +105,7 @@ pub enum Question {
 
 /// A kernel and one question to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BenchKernel {
     /// The kernel.
     pub kernel: String,
@@ -136,6 +141,7 @@ pub struct BenchKernel {
 
 /// One way in which a kernel was run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BenchCell {
     /// Unique in the comparison.
     pub name: String,
@@ -169,6 +175,7 @@ pub struct BenchCell {
 
 /// Score of a group of kernels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GroupScore {
     /// The group.
     pub group: String,

@@ -9,6 +9,7 @@ pub const DIFF_SCHEMA: &str = "pinwise.diff/1";
 
 /// Two records of the same kind, compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DiffRecord {
     /// [`DIFF_SCHEMA`].
     pub schema: String,
@@ -28,6 +29,7 @@ pub struct DiffRecord {
 
 /// One of both records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ComparedRecord {
     /// Its id.
     pub id: String,
@@ -65,6 +67,7 @@ named! {
 
 /// Something that differs between the machines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MachineChange {
     /// What.
     pub what: MachineFact,
@@ -76,6 +79,7 @@ pub struct MachineChange {
 
 /// A figure in both records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FigureChange {
     /// What it is of, such as an arm's name.
     pub name: String,
@@ -111,6 +115,7 @@ pub struct FigureChange {
 
 /// How a figure of B is against that of A.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeVerdict {
     /// Lower in B.

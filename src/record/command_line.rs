@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// A command to copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CommandRecord {
     /// What it does, to follow "Run it": `with taskset`.
     pub what: String,

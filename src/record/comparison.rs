@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::command_line::CommandRecord;
 use super::contrast::ContrastRecord;
-use super::coverage::CoverageRecord;
 use super::finding::Finding;
 use super::metric::{HeadlineRecord, MetricRecord};
 use super::named::named;
+use super::run::{Phase, RunRecord};
 use super::service::ServiceRecord;
 use super::tier::TraceTier;
 use super::topology::{CountsRecord, MachineRecord};
@@ -36,6 +36,7 @@ pub const COMPARISON_SCHEMA: &str = "pinwise.comparison/1";
 
 /// A comparison: plan, runs, analysis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(remote = "Self")]
 pub struct Comparison {
     /// [`COMPARISON_SCHEMA`].
@@ -92,6 +93,7 @@ pub struct Comparison {
 
 /// The machine of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HostRecord {
     /// `local` or `sim:…`.
     pub machine_spec: String,
@@ -145,6 +147,7 @@ named! {
 
 /// How a comparison was planned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanRecord {
     /// Family-wise two-sided error.
     pub alpha: f64,
@@ -173,6 +176,7 @@ fn typical() -> String {
 
 /// One thing that is compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Arm {
     /// Its name, unique in the comparison.
     pub name: String,
@@ -209,6 +213,7 @@ pub struct Arm {
 
 /// What the scheduler did with an arm in one traced run, none of its runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ArmTrace {
     /// How it was traced, as in a trace's record.
     pub tier: TraceTier,
@@ -249,6 +254,7 @@ named! {
 
 /// A placement and what it means on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlacementRecord {
     /// As on the command line.
     pub name: String,
@@ -268,91 +274,9 @@ pub struct PlacementRecord {
     pub cores: usize,
 }
 
-/// In which part of the experiment a run was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// Thrown away.
-    Warmup,
-    /// Used only to drop arms.
-    Screening,
-    /// Used for the contrasts.
-    Confirmation,
-    /// Of a block that was not kept: a run of it failed, was throttled or was
-    /// interrupted.
-    Dropped,
-}
-
-/// One run. What could not be measured is `null`, never 0.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RunRecord {
-    /// Number of the block within its phase, from 0.
-    pub block: usize,
-    /// Place within the block, from 0.
-    pub order: usize,
-    /// Number of runs that make this block whole.
-    pub block_runs: usize,
-    /// Part of the experiment.
-    pub phase: Phase,
-    /// Seconds since the experiment began.
-    pub at_s: f64,
-    /// Wall-clock time, seconds.
-    pub wall_s: f64,
-    /// CPU time in user mode, seconds.
-    pub user_s: Option<f64>,
-    /// CPU time in the kernel, seconds.
-    pub sys_s: Option<f64>,
-    /// Largest resident set of any process.
-    pub max_rss_bytes: Option<u64>,
-    /// Exit status; `null` where a signal or a time-out ended it.
-    pub exit: Option<i32>,
-    /// Signal that ended it.
-    pub signal: Option<i32>,
-    /// Was it killed for taking too long?
-    pub timed_out: bool,
-    /// Largest number of threads seen at once.
-    pub threads: Option<u32>,
-    /// Moves of threads between CPUs.
-    pub migrations: Option<u64>,
-    /// Context switches, both kinds.
-    pub context_switches: Option<u64>,
-    /// Of these, because the program was pushed aside.
-    pub involuntary_switches: Option<u64>,
-    /// Page faults without I/O.
-    pub minor_faults: Option<u64>,
-    /// Page faults with I/O.
-    pub major_faults: Option<u64>,
-    /// Core cycles.
-    pub cycles: Option<u64>,
-    /// Instructions.
-    pub instructions: Option<u64>,
-    /// CPUs that the kernel granted, as a list.
-    pub granted_cpus: String,
-    /// What became of threads that were bound; absent where none were.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub coverage: Option<CoverageRecord>,
-    /// CPU seconds that others used meanwhile.
-    pub foreign_cpu_s: Option<f64>,
-    /// CPU seconds that the hypervisor gave to others meanwhile.
-    pub steal_s: Option<f64>,
-    /// Times a quota stopped it.
-    pub throttled: Option<u64>,
-    /// The compared figure.
-    pub metric: MetricReading,
-}
-
-/// The compared figure of one run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct MetricReading {
-    /// As the metric gives it; `null` where the run failed.
-    pub value: Option<f64>,
-    /// The cost that ratios are made of: the value, or its inverse where
-    /// higher is better.
-    pub cost: Option<f64>,
-}
-
 /// A value with an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Estimate {
     /// Median over the runs.
     pub value: f64,
@@ -364,6 +288,7 @@ pub struct Estimate {
 
 /// Spread of an arm's runs in the metric's unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Spread {
     /// Standard deviation.
     pub sd: f64,
@@ -381,6 +306,7 @@ pub struct Spread {
 
 /// Kinds of overall verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictKind {
     /// One arm is best.
@@ -395,6 +321,7 @@ pub enum VerdictKind {
 
 /// What a comparison comes to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VerdictRecord {
     /// Which.
     pub kind: VerdictKind,
@@ -424,6 +351,7 @@ pub struct VerdictRecord {
 
 /// Why a comparison ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Stopped {
     /// All questions were answered, or the precision asked for was reached.

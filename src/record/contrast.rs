@@ -21,6 +21,7 @@ named! {
 
 /// One arm against the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContrastRecord {
     /// The arm.
     pub arm: String,
@@ -109,6 +110,7 @@ impl ContrastRecord {
 
 /// Ratios of the mean and of the 90th percentile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TotalsRecord {
     /// Mean of the arm's cost over that of the baseline.
     pub mean_ratio: f64,
@@ -124,6 +126,7 @@ pub struct TotalsRecord {
 
 /// A contrast as another judge sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct JudgedRecord {
     /// `typical`, `mean` or a percentile such as `p90`.
     pub judge: String,
@@ -140,6 +143,7 @@ pub struct JudgedRecord {
 
 /// A typical ratio in two parts of the blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SplitRecord {
     /// Under the lightest third of the load; after the same predecessor; in the
     /// first third.

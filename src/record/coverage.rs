@@ -10,6 +10,7 @@ const ALL: f64 = 0.9995;
 /// their CPU time ran there. A thread that moved itself counts as moved from
 /// its first moment, so that the share is a lower bound.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CoverageRecord {
     /// Threads that were bound and whose end, or the end of binding, was seen.
     pub threads: u64,
@@ -25,6 +26,7 @@ pub struct CoverageRecord {
 
 /// A program that places its own threads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MoverRecord {
     /// Name of its executable file.
     pub program: String,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// How much a finding matters to what was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// Good to know.
@@ -18,6 +19,7 @@ pub enum Severity {
 
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Finding {
     /// Stable name of the check, such as `drift`.
     pub check: String,
@@ -76,6 +78,7 @@ pub const DOCTOR_SCHEMA: &str = "pinwise.doctor/1";
 
 /// What would spoil a measurement on a machine, worst first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Doctor {
     /// [`DOCTOR_SCHEMA`].
     pub schema: String,

@@ -19,6 +19,7 @@ named! {
 
 /// One run of a built-in workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KernelRecord {
     /// [`KERNEL_SCHEMA`].
     pub schema: String,

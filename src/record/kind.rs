@@ -68,6 +68,17 @@ macro_rules! kinds {
                 }
             }
 
+            /// The schema of the record's type.
+            #[cfg(test)]
+            pub(super) fn json_schema(
+                self,
+                generator: &mut schemars::SchemaGenerator,
+            ) -> schemars::Schema {
+                match self {
+                    $(Self::$kind => generator.subschema_for::<$record>(),)+
+                }
+            }
+
             /// The record of this kind that stands in a text.
             fn parse(self, text: &str) -> serde_json::Result<AnyRecord> {
                 Ok(match self {

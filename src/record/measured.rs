@@ -12,6 +12,7 @@ use crate::topology::wiring::LevelKind;
 
 /// What probes found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Measured {
     /// When, where and how.
     pub survey: SurveyRecord,
@@ -61,6 +62,7 @@ pub struct Measured {
 
 /// Name and circumstances of a measurement.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SurveyRecord {
     /// Date, time and a random part: names the record in the store.
     pub id: String,
@@ -77,6 +79,7 @@ pub struct SurveyRecord {
 
 /// A median with its interval, in the unit of the field's name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Median {
     /// Median of the batches.
     pub value: f64,
@@ -94,6 +97,7 @@ pub struct Median {
 
 /// A measured pair.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PairRecord {
     /// One CPU.
     pub a: usize,
@@ -112,6 +116,7 @@ pub struct PairRecord {
 
 /// Latency of a pair with the line's memory on one node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HomeLatency {
     /// NUMA node; `null` where there is but one.
     pub home_node: Option<usize>,
@@ -155,6 +160,7 @@ impl From<LevelKind> for LevelName {
 
 /// A level that was found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MeasuredLevel {
     /// What is shared.
     pub kind: LevelName,
@@ -172,6 +178,7 @@ pub struct MeasuredLevel {
 
 /// Does the report of a level hold?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Agreement {
     /// The probes found the same.
@@ -184,6 +191,7 @@ pub enum Agreement {
 
 /// The verdict on what the system reports of one level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LevelVerdict {
     /// The level.
     pub level: LevelName,
@@ -205,6 +213,7 @@ pub struct LevelVerdict {
 
 /// A contradiction: the part of a [`LevelVerdict`] that scripts rely on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Contradiction {
     /// The level, as in [`LevelVerdict::level`].
     pub level: LevelName,
@@ -220,6 +229,7 @@ pub struct Contradiction {
 
 /// Cost of the spin-wait hint on a CPU.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PauseRecord {
     /// The CPU.
     pub cpu: usize,
@@ -234,6 +244,7 @@ pub struct PauseRecord {
 
 /// Two clusters of figures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Modes {
     /// Centre of the lower one, ns.
     pub low_ns: f64,
@@ -255,6 +266,7 @@ named! {
 
 /// Load latency over working-set size, on one CPU.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LadderRecord {
     /// The CPU.
     pub cpu: usize,
@@ -268,6 +280,7 @@ pub struct LadderRecord {
 
 /// One size of the ladder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LadderPoint {
     /// Working set, bytes.
     pub bytes: usize,
@@ -277,6 +290,7 @@ pub struct LadderPoint {
 
 /// A plateau of the ladder.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlateauRecord {
     /// 1 for L1 and so on; `null` for memory.
     pub level: Option<u8>,
@@ -304,6 +318,7 @@ named! {
 
 /// Bandwidth.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BandwidthRecord {
     /// How it was streamed.
     pub stream: MemoryStream,
@@ -317,6 +332,7 @@ pub struct BandwidthRecord {
 
 /// Latency under load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LoadedLatencyRecord {
     /// Where latency was measured.
     pub cpu: usize,
@@ -330,6 +346,7 @@ pub struct LoadedLatencyRecord {
 
 /// Clocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClockRecord {
     /// Ticks of the time-stamp counter, 1e9 per second.
     pub tick_ghz: Option<f64>,
@@ -341,6 +358,7 @@ pub struct ClockRecord {
 
 /// Costs of the scheduler.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SchedulingRecord {
     /// Switch from one thread to another on one CPU, ns.
     pub context_switch_ns: Option<Median>,
@@ -350,6 +368,7 @@ pub struct SchedulingRecord {
 
 /// A wiring that changes while it is watched.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DriftRecord {
     /// How long it was watched, s.
     pub watched_s: f64,
@@ -369,6 +388,7 @@ pub struct DriftRecord {
 
 /// A pair that was watched.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DriftPair {
     /// One CPU.
     pub a: usize,
@@ -383,6 +403,7 @@ pub struct DriftPair {
 
 /// A state of a pair.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DriftState {
     /// What it looks like.
     pub kind: LevelName,
@@ -400,6 +421,7 @@ pub struct DriftState {
 
 /// What the measurement took.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EffortRecord {
     /// Budget, s.
     pub budget_s: f64,

@@ -20,6 +20,7 @@ named! {
 
 /// The figure that is compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MetricRecord {
     /// As on the command line.
     pub name: String,
@@ -125,6 +126,7 @@ const fn label(metric: &Metric) -> &'static str {
 
 /// A change of a figure, in the figure's own direction and ready to be shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EffectRecord {
     /// Unit of the numbers: `%`.
     pub unit: String,
@@ -142,6 +144,7 @@ pub struct EffectRecord {
 
 /// The figure that says most, for the first lines of a face.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HeadlineRecord {
     /// The change: `−20.0 %`.
     pub change: String,

@@ -32,6 +32,7 @@ mod recipe;
 mod replay;
 mod reproduction;
 mod rules;
+mod run;
 mod search;
 mod service;
 mod spin;
@@ -58,8 +59,8 @@ pub use change::{
 pub use command_line::{CommandRecord, again, shell_line};
 pub use comparison::{
     Arm, ArmTrace, BlockScore, COMPARISON_SCHEMA, Comparison, ComparisonStudy, Estimate,
-    HostRecord, MetricReading, Phase, PlacementKind, PlacementMemory, PlacementRecord, PlanRecord,
-    RunRecord, Spread, Stopped, VerdictKind, VerdictRecord,
+    HostRecord, PlacementKind, PlacementMemory, PlacementRecord, PlanRecord, Spread, Stopped,
+    VerdictKind, VerdictRecord,
 };
 pub use contrast::{ContrastRecord, ContrastVerdict, JudgedRecord, SplitRecord, TotalsRecord};
 pub use coverage::{CoverageRecord, MoverRecord};
@@ -102,6 +103,7 @@ pub use rules::{
     RULE_CHANGE_SCHEMA, RULES_SCHEMA, RuleChange, RuleChangeKind, RuleProcess, RuleRecord,
     RulesRecord,
 };
+pub use run::{MetricReading, Phase, RunRecord};
 pub use search::{
     ConfirmationRecord, FeatureRecord, ForetoldRecord, LeastRecord, ModelJudgement,
     OtherCpusRecord, PairsVerdict, PredictedArm, ProgressPoint, SEARCH_SCHEMA, SearchAnswer,
@@ -287,6 +289,8 @@ pub enum RecordError {
     },
 }
 
+#[cfg(test)]
+mod schema_tests;
 #[cfg(test)]
 pub(crate) mod search_tests;
 #[cfg(test)]

@@ -57,6 +57,21 @@ macro_rules! named {
             }
         }
 
+        #[cfg(test)]
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                $(#[$meta])*
+                #[derive(schemars::JsonSchema)]
+                #[expect(dead_code, reason = "only its schema is asked for")]
+                enum Known { $($(#[$of_variant])* #[schemars(rename = $word)] $variant,)+ }
+                $crate::record::schema_tests::open(Known::json_schema(generator))
+            }
+        }
+
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 <String as serde::Deserialize>::deserialize(deserializer).map(Self::from)

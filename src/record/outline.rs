@@ -59,6 +59,7 @@ pub const PER_UNIT_FACTS: [&str; 3] = ["PAUSE", "core cycle", "memory load"];
 
 /// What a record is about, where it was made, and its headline figures.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Outline {
     /// Labels of the user's.
     #[serde(default)]
@@ -76,6 +77,7 @@ pub struct Outline {
 
 /// A headline figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Figure {
     /// What it is of, such as an arm's name.
     pub name: String,

@@ -12,6 +12,7 @@ pub const PLACEMENTS_SCHEMA: &str = "pinwise.placements/1";
 
 /// How many ways there are to place threads on a machine, and the even ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlacementsRecord {
     /// [`PLACEMENTS_SCHEMA`].
     pub schema: String,
@@ -23,6 +24,7 @@ pub struct PlacementsRecord {
 
 /// The placements of so many threads, one CPU each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ThreadPlacements {
     /// Threads.
     pub threads: usize,
@@ -35,6 +37,7 @@ pub struct ThreadPlacements {
 
 /// An even placement and what of the machine it uses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ShapeRecord {
     /// Its name, as `--place` takes it.
     pub name: String,

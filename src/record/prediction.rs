@@ -10,6 +10,7 @@ pub const PREDICTION_SCHEMA: &str = "pinwise.prediction/1";
 
 /// Predictions, best first where placements were not named.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlacementPrediction {
     /// [`PREDICTION_SCHEMA`].
     pub schema: String,
@@ -41,6 +42,7 @@ pub struct PlacementPrediction {
 
 /// What is expected of a placement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PredictedPlacement {
     /// As `--place` takes it.
     pub place: String,

@@ -45,6 +45,7 @@ named! {
 
 /// A profile of a command or a process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProfileRecord {
     /// [`PROFILE_SCHEMA`].
     pub schema: String,
@@ -93,6 +94,7 @@ pub struct ProfileRecord {
 
 /// The work that times are divided by.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WorkRecord {
     /// `run`, `second`, or what the user calls it.
     pub unit: String,
@@ -104,6 +106,7 @@ pub struct WorkRecord {
 
 /// What a PAUSE takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProfilePause {
     /// Where it was measured.
     pub cpu: usize,
@@ -117,6 +120,7 @@ pub struct ProfilePause {
 
 /// A run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProfileRun {
     /// Wall-clock time, seconds.
     pub wall_s: f64,
@@ -145,6 +149,7 @@ pub struct ProfileRun {
 
 /// The figures of a profile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProfileFigures {
     /// All of it.
     pub total: AmountRecord,
@@ -183,6 +188,7 @@ pub struct ProfileFigures {
 
 /// Samples and the CPU time that they stand for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AmountRecord {
     /// Samples.
     pub samples: u64,
@@ -194,6 +200,7 @@ pub struct AmountRecord {
 
 /// What is not told one by one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LeftOutRecord {
     /// How many.
     pub count: u64,
@@ -203,6 +210,7 @@ pub struct LeftOutRecord {
 
 /// A function.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FunctionRecord {
     /// Its symbol; its first address and `+` where there is none.
     pub name: String,
@@ -222,6 +230,7 @@ pub struct FunctionRecord {
 
 /// A thread, or all of one name where there were several runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProfileThread {
     /// Its name.
     pub name: String,
@@ -239,6 +248,7 @@ pub struct ProfileThread {
 
 /// A hot instruction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SpotRecord {
     /// Its function.
     pub function: String,
@@ -262,6 +272,7 @@ pub struct SpotRecord {
 
 /// An instruction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LineRecord {
     /// Its address, as the file has it.
     pub address: u64,
@@ -277,6 +288,7 @@ pub struct LineRecord {
 
 /// A tree of calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallsRecord {
     /// Who is called.
     pub functions: Vec<CalledRecord>,
@@ -289,6 +301,7 @@ pub struct CallsRecord {
 
 /// A function of the tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CalledRecord {
     /// Its name.
     pub name: String,
@@ -300,6 +313,7 @@ pub struct CalledRecord {
 
 /// A function as called from those above it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallRecord {
     /// Index into `functions`.
     pub function: usize,

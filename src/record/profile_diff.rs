@@ -15,6 +15,7 @@ const MOST_FUNCTIONS: usize = 1_000;
 
 /// What changed from one profile to another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProfileDiff {
     /// [`PROFILE_DIFF_SCHEMA`].
     pub schema: String,
@@ -49,6 +50,7 @@ pub struct ProfileDiff {
 
 /// One of both profiles.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DiffSide {
     /// Its record.
     pub id: String,
@@ -68,6 +70,7 @@ pub struct DiffSide {
 
 /// CPU time per unit of work, before and after.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChangeRecord {
     /// Samples before.
     pub before_samples: u64,
@@ -89,6 +92,7 @@ pub struct ChangeRecord {
 
 /// More PAUSEs, or longer ones.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PausingRecord {
     /// PAUSEs per unit before.
     pub before_pauses: f64,
@@ -114,6 +118,7 @@ named! {
 
 /// A function before and after.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FunctionChangeRecord {
     /// Which.
     #[serde(flatten)]
@@ -130,6 +135,7 @@ pub struct FunctionChangeRecord {
 
 /// A function as called from those above it, before and after.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CallChangeRecord {
     /// Which.
     #[serde(flatten)]

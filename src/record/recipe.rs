@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// All recipes that pinwise brings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RecipeList {
     /// By name.
     pub recipes: Vec<RecipeEntry>,
@@ -11,6 +12,7 @@ pub struct RecipeList {
 
 /// One recipe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RecipeEntry {
     /// What `--recipe` takes.
     pub name: String,
@@ -32,6 +34,7 @@ pub struct RecipeEntry {
 
 /// What may be chosen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RecipeParameter {
     /// Its name.
     pub name: String,
@@ -45,6 +48,7 @@ pub struct RecipeParameter {
 
 /// A program that is not there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RecipeMissing {
     /// The program.
     pub program: String,

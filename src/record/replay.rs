@@ -13,6 +13,7 @@ pub const REPLAY_SCHEMA: &str = "pinwise.replay/1";
 
 /// The levels found in a matrix.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReplayRecord {
     /// [`REPLAY_SCHEMA`].
     pub schema: String,

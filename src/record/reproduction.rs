@@ -7,6 +7,7 @@ pub const REPRODUCTION_SCHEMA: &str = "pinwise.reproduction/1";
 
 /// Experiments of field reports, run here or on simulated machines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reproduction {
     /// [`REPRODUCTION_SCHEMA`].
     pub schema: String,
@@ -34,6 +35,7 @@ pub struct Reproduction {
 
 /// Claims by verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClaimCounts {
     /// Came out as reported.
     pub reproduced: usize,
@@ -47,6 +49,7 @@ pub struct ClaimCounts {
 
 /// One report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReportRecord {
     /// Its name, as `hyperthread-fill`.
     pub name: String,
@@ -60,6 +63,7 @@ pub struct ReportRecord {
 
 /// One experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ExperimentRecord {
     /// Its name, as `whetstone-placement`.
     pub name: String,
@@ -71,6 +75,7 @@ pub struct ExperimentRecord {
 
 /// What became of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimVerdict {
     /// It came out.
@@ -85,6 +90,7 @@ pub enum ClaimVerdict {
 
 /// A claim of a report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClaimRecord {
     /// What is claimed.
     pub claim: String,

@@ -10,6 +10,7 @@ pub const RULE_CHANGE_SCHEMA: &str = "pinwise.rule-change/1";
 
 /// A file of rules and whom it concerns now.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RulesRecord {
     /// [`RULES_SCHEMA`].
     pub schema: String,
@@ -23,6 +24,7 @@ pub struct RulesRecord {
 
 /// A rule.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RuleRecord {
     /// Its name.
     pub name: String,
@@ -43,6 +45,7 @@ pub struct RuleRecord {
 
 /// A process that a rule concerns.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RuleProcess {
     /// Its number.
     pub process: i32,
@@ -54,6 +57,7 @@ pub struct RuleProcess {
 
 /// What happened to a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RuleChangeKind {
     /// It was changed as a rule says.
@@ -66,6 +70,7 @@ pub enum RuleChangeKind {
 
 /// A change that was made by rules, or was not; a line of the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RuleChange {
     /// [`RULE_CHANGE_SCHEMA`].
     pub schema: String,

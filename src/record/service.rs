@@ -7,6 +7,7 @@ pub const APPLIED_SCHEMA: &str = "pinwise.applied/1";
 
 /// Whose threads were placed while they ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServiceRecord {
     /// Its process, of a cgroup the first one; `null` where it had ended.
     pub pid: Option<i32>,
@@ -46,6 +47,7 @@ impl ServiceRecord {
 
 /// A placement that was applied to what ran already, and given back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Applied {
     /// [`APPLIED_SCHEMA`].
     pub schema: String,

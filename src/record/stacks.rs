@@ -22,6 +22,7 @@ named! {
 
 /// How complete stacks are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StacksRecord {
     /// How callers were found.
     pub by: StackMethod,

@@ -42,6 +42,7 @@ impl From<Tier> for TraceTier {
 
 /// A tier on this machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TierRecord {
     /// Its name.
     pub tier: TraceTier,

@@ -15,6 +15,7 @@ const FORM: &str = "varint/1";
 
 /// Who ran where and when: every slice, or sums over equal spans of time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TimelineRecord {
     /// Slices kept as objects at most.
     pub most_slices: usize,
@@ -73,6 +74,7 @@ named! {
 
 /// A thread on a CPU from one switch to the next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SliceRecord {
     /// The thread.
     pub thread: i32,
@@ -88,6 +90,7 @@ pub struct SliceRecord {
 
 /// What a CPU did in each span, as shares of it (0 to 1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CpuSpans {
     /// The CPU.
     pub cpu: usize,
@@ -101,6 +104,7 @@ pub struct CpuSpans {
 /// ended (of the first: since the trace's first moment), its length in ns, and
 /// its thread's place in `threads` times 4 plus the place of its end in `ends`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PackedSlicesRecord {
     /// `varint/1`.
     pub form: String,
@@ -116,6 +120,7 @@ pub struct PackedSlicesRecord {
 
 /// Slices of a CPU as bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PackedCpuRecord {
     /// The CPU.
     pub cpu: usize,
@@ -130,6 +135,7 @@ pub struct PackedCpuRecord {
 /// ns, the CPU it was queued on, and its thread's place in `threads` times 8
 /// plus the place of its cause in `causes`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PackedWaitsRecord {
     /// `varint/1`.
     pub form: String,
@@ -152,6 +158,7 @@ pub struct PackedWaitsRecord {
 /// beginning of the one before, its length in ns, the core, and the threads
 /// that could have been alone times 4 plus the place of the cause in `causes`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PackedSharingRecord {
     /// `varint/1`.
     pub form: String,
@@ -167,6 +174,7 @@ pub struct PackedSharingRecord {
 
 /// Spans that are not kept one by one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LeftOutSpans {
     /// How many.
     pub count: u64,

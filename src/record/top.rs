@@ -16,6 +16,7 @@ pub const TOP_SCHEMA: &str = "pinwise.top/1";
 /// Threads and CPUs at one moment, with rates over the interval before it.
 /// What the source cannot tell is `null`, never 0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TopRecord {
     /// [`TOP_SCHEMA`].
     pub schema: String,
@@ -55,6 +56,7 @@ pub struct TopRecord {
 
 /// Moves per second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MoveRates {
     /// To an SMT sibling.
     pub smt: f64,
@@ -80,6 +82,7 @@ impl MoveRates {
 
 /// Cores with several busy CPUs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TopSharing {
     /// Cores in all.
     pub cores: u64,
@@ -111,6 +114,7 @@ named! {
 
 /// A CPU.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TopCpu {
     /// Its number.
     pub cpu: u32,
@@ -138,6 +142,7 @@ pub struct TopCpu {
 
 /// The thread that used most of a CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Busiest {
     /// Its number.
     pub thread: i32,
@@ -165,6 +170,7 @@ named! {
 
 /// A thread.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TopThread {
     /// Its number.
     pub thread: i32,
@@ -195,6 +201,7 @@ pub struct TopThread {
 
 /// A CPU that a thread used.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct UsedCpu {
     /// Which.
     pub cpu: u32,

@@ -14,6 +14,7 @@ pub const TOPOLOGY_SCHEMA: &str = "pinwise.topology/1";
 
 /// How the CPUs are wired.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TopologyRecord {
     /// [`TOPOLOGY_SCHEMA`].
     pub schema: String,
@@ -49,6 +50,7 @@ pub struct TopologyRecord {
 
 /// Names and versions of a machine; `null` where not told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MachineRecord {
     /// Network name.
     pub hostname: Option<String>,
@@ -74,6 +76,7 @@ pub struct MachineRecord {
 
 /// Units per level that this process may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CountsRecord {
     /// Logical CPUs.
     pub cpus: usize,
@@ -101,6 +104,7 @@ impl From<Counts> for CountsRecord {
 
 /// A logical CPU; unit numbers are `null` where it is offline or not told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CpuRecord {
     /// The operating system's number.
     pub cpu: usize,
@@ -137,6 +141,7 @@ named! {
 
 /// A cache.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CacheRecord {
     /// 1 for L1 and so on.
     pub level: u8,
@@ -151,6 +156,7 @@ pub struct CacheRecord {
 
 /// A NUMA node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NodeRecord {
     /// The operating system's number.
     pub node: usize,
@@ -164,6 +170,7 @@ pub struct NodeRecord {
 
 /// A kind of CPU on a hybrid machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KindRecord {
     /// `E`, `M` or `P`.
     pub name: String,
@@ -173,6 +180,7 @@ pub struct KindRecord {
 
 /// A limit on CPU time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QuotaRecord {
     /// CPUs' worth of time.
     pub cpus: f64,
@@ -182,6 +190,7 @@ pub struct QuotaRecord {
 
 /// Who takes CPUs away, and what is left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RestrictionRecord {
     /// `affinity mask` or the cpuset.
     pub by: String,

@@ -15,6 +15,7 @@ pub const TRACE_SCHEMA: &str = "pinwise.trace/1";
 /// A trace: how it was made, what came out, what it means. What the source
 /// could not tell is `null`, never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TraceRecord {
     /// [`TRACE_SCHEMA`].
     pub schema: String,
@@ -61,6 +62,7 @@ pub struct TraceRecord {
 
 /// What a trace is about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum TraceSource {
     /// A command that was started.
@@ -92,6 +94,7 @@ pub enum TraceSource {
 
 /// What tracing cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TraceCost {
     /// CPU time that a switch took more, ns, measured on this machine before
     /// the trace.
@@ -105,6 +108,7 @@ pub struct TraceCost {
 
 /// The figures of a trace. A comparison keeps them for each arm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TraceFigures {
     /// Counts and sums.
     pub totals: TraceTotals,
@@ -139,6 +143,7 @@ impl TraceFigures {
 
 /// A figure that may be a lower bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LowerBound {
     /// `totals.cpu_s`, and that of threads.
@@ -158,6 +163,7 @@ pub enum LowerBound {
 
 /// What a cgroup's quota on CPU time did.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ThrottledRecord {
     /// Periods of the quota in which something ran.
     pub periods: u64,
@@ -170,6 +176,7 @@ pub struct ThrottledRecord {
 /// Counts and sums over the threads that the trace is about, unless it says
 /// otherwise.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TraceTotals {
     /// Threads seen.
     pub threads: u64,
@@ -198,6 +205,7 @@ pub struct TraceTotals {
 /// Moves between CPUs, by the outermost boundary crossed; each move is counted
 /// once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MigrationCounts {
     /// To an SMT sibling on the same core.
     pub smt: u64,
@@ -246,6 +254,7 @@ named! {
 
 /// Time in run queues.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WaitRecord {
     /// All of it, seconds.
     pub total_s: Option<f64>,
@@ -269,6 +278,7 @@ pub struct WaitRecord {
 
 /// Why threads waited, seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WaitCauses {
     /// Another CPU that the thread may use idled: the scheduler left it queued.
     pub scheduler_s: f64,
@@ -288,6 +298,7 @@ pub struct WaitCauses {
 
 /// Time on CPUs whose SMT sibling was busy.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SmtSharingRecord {
     /// CPU time of the traced threads beside a busy sibling, seconds; `null`
     /// where cores have one CPU or the source cannot tell.
@@ -306,6 +317,7 @@ pub struct SmtSharingRecord {
 
 /// Who caused avoidable SMT sharing, seconds of CPU time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SharingCauses {
     /// The idle core was in the threads' mask.
     pub scheduler_s: f64,
@@ -317,6 +329,7 @@ pub struct SharingCauses {
 
 /// Time queued while a CPU idled, in episodes of 1 ms and more.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IdleWaitingRecord {
     /// All episodes, seconds.
     pub seconds: Option<f64>,
@@ -336,6 +349,7 @@ pub struct IdleWaitingRecord {
 
 /// What the trace does not know.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LostRecord {
     /// Records that the kernel or the file lost.
     pub records: u64,
@@ -356,6 +370,7 @@ pub struct LostRecord {
 
 /// A thread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ThreadRecord {
     /// Its number.
     pub thread: i32,
@@ -386,6 +401,7 @@ pub struct ThreadRecord {
 
 /// A CPU that a thread ran on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ThreadCpu {
     /// Which.
     pub cpu: usize,
@@ -395,6 +411,7 @@ pub struct ThreadCpu {
 
 /// Time of a CPU, seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CpuTimeRecord {
     /// Which.
     pub cpu: usize,
@@ -410,6 +427,7 @@ pub struct CpuTimeRecord {
 
 /// Time of a core, seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CoreTimeRecord {
     /// Number of the core, as in the topology's record.
     pub core: usize,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a command is and how it was run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WorkloadRecord {
     /// File on standard input.
     pub input: Option<String>,

@@ -5,15 +5,17 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 use crate::programs::{cargo, root, step, target};
+use crate::records;
 
 /// The reference that belongs to the project; man pages and completions are
 /// made for packages only.
 const REFERENCE: &str = "cli.md";
 
-/// Writes the reference to `docs`, man pages and completions to
-/// `target/generated`.
+/// Writes the reference to `docs`, the schema of records and what is made from
+/// it, and man pages and completions to `target/generated`.
 pub(crate) fn write() -> Result<()> {
     generate("reference", &root().join("docs"))?;
+    records::write()?;
     let folder = target().join("generated");
     generate("man", &folder.join("man"))?;
     generate("completions", &folder.join("completions"))?;
@@ -24,8 +26,9 @@ pub(crate) fn write() -> Result<()> {
     Ok(())
 }
 
-/// Is the reference up to date?
+/// Is the reference up to date, and what is made of the records' types?
 pub(crate) fn check() -> Result<()> {
+    records::check()?;
     let folder = tempfile::tempdir()?;
     generate("reference", folder.path())?;
     let fresh = std::fs::read_to_string(folder.path().join(REFERENCE))?;

@@ -14,6 +14,7 @@ mod demo;
 mod fuzz;
 mod generated;
 mod programs;
+mod records;
 mod web;
 
 use std::process::ExitCode;
@@ -28,7 +29,8 @@ Usage: cargo xtask COMMAND
   check             format, lints, all tests, generated documents: what CI runs
   fuzz [SECONDS]    run every fuzz target under libFuzzer, 10 s each unless told
   bless             accept the output that tests saw as the one they expect
-  gen [--check]     write docs/cli.md, man pages and completions (or check docs)
+  gen [--check]     write docs/cli.md, schema/, docs/record-fields.md, man pages and
+                    completions (or check documents)
   web               build the page of reports and `serve` (with Node)
   bpf [--check]     compile the BPF program of traces (or check the object)
   capture NAME      save this machine's topology as tests/data/machines/NAME

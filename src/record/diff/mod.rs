@@ -19,6 +19,7 @@ pub const TOPOLOGY_DIFF_SCHEMA: &str = "pinwise.topology-diff/1";
 
 /// Everything that differs between two machines A and B.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TopologyDiff {
     /// [`TOPOLOGY_DIFF_SCHEMA`].
     pub schema: String,
@@ -34,6 +35,7 @@ pub struct TopologyDiff {
 
 /// A difference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Difference {
     /// A stable name of what differs, such as `kernel` or `units`.
     pub what: String,

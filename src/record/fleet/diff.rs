@@ -9,6 +9,7 @@ pub const FLEET_DIFF_SCHEMA: &str = "pinwise.fleet-diff/1";
 
 /// One group of machines against another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetDiff {
     /// [`FLEET_DIFF_SCHEMA`].
     pub schema: String,
@@ -31,6 +32,7 @@ pub struct FleetDiff {
 
 /// A step's difference, taken apart.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetAttribution {
     /// The step: a profile.
     pub step: String,
@@ -41,6 +43,7 @@ pub struct FleetAttribution {
 
 /// One of two groups.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetSide {
     /// The fleet's id.
     pub fleet: String,
@@ -52,6 +55,7 @@ pub struct FleetSide {
 
 /// A setting that two groups have otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetSettingChange {
     /// The setting.
     pub name: String,
@@ -63,6 +67,7 @@ pub struct FleetSettingChange {
 
 /// A figure of two groups.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetFigureChange {
     /// The step it comes from.
     pub step: String,

@@ -26,6 +26,7 @@ pub const FLEET_SCHEMA: &str = "pinwise.fleet/1";
 
 /// The same studies on many machines: what was asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetRecord {
     /// [`FLEET_SCHEMA`].
     pub schema: String,
@@ -69,6 +70,7 @@ pub struct FleetRecord {
 
 /// One study of a fleet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetStep {
     /// Its name, of letters, digits, `-`, `_` and `.`; no two alike.
     pub name: String,
@@ -81,6 +83,7 @@ pub struct FleetStep {
 
 /// A job as the scheduler knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetJob {
     /// Its id, in the scheduler's words.
     pub id: String,
@@ -92,6 +95,7 @@ pub struct FleetJob {
 
 /// A fault that a simulated node has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlantedFault {
     /// The node.
     pub node: String,

@@ -12,6 +12,7 @@ pub const FLEET_NODE_SCHEMA: &str = "pinwise.fleet-node/1";
 /// A node of a fleet. There is one record a node and fleet, whatever the number
 /// of attempts: its id is `FLEET.NODE`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetNode {
     /// [`FLEET_NODE_SCHEMA`].
     pub schema: String,
@@ -51,6 +52,7 @@ pub struct FleetNode {
 
 /// A step on a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NodeStep {
     /// The fleet's name for it.
     pub name: String,
@@ -70,6 +72,7 @@ pub struct NodeStep {
 
 /// How a step ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StepState {
     /// Its record is there.
@@ -82,6 +85,7 @@ pub enum StepState {
 
 /// A figure of a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NodeFigure {
     /// The step it comes from.
     pub step: String,

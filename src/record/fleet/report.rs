@@ -11,6 +11,7 @@ pub const FLEET_REPORT_SCHEMA: &str = "pinwise.fleet-report/1";
 
 /// Nodes beside their equals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetReport {
     /// [`FLEET_REPORT_SCHEMA`].
     pub schema: String,
@@ -66,6 +67,7 @@ impl StoredRecord for FleetReport {
 
 /// Nodes that should be alike.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetGroup {
     /// Its name, such as the CPU model.
     pub name: String,
@@ -79,6 +81,7 @@ pub struct FleetGroup {
 
 /// A figure over the nodes of a group.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetFigure {
     /// The step it comes from.
     pub step: String,
@@ -105,6 +108,7 @@ pub struct FleetFigure {
 
 /// What of a node departs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OutlierKind {
     /// A measured figure.
@@ -115,6 +119,7 @@ pub enum OutlierKind {
 
 /// A node's figure, or setting, that departs from its group.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetOutlier {
     /// The node.
     pub node: String,
@@ -149,6 +154,7 @@ pub struct FleetOutlier {
 
 /// A setting that separates outliers from the rest of their group.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetCommon {
     /// Place of the group in `groups`, from 0.
     pub group: usize,

@@ -7,6 +7,7 @@ pub const FLEET_STATUS_SCHEMA: &str = "pinwise.fleet-status/1";
 
 /// What a fleet is at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FleetStatus {
     /// [`FLEET_STATUS_SCHEMA`].
     pub schema: String,
@@ -37,6 +38,7 @@ pub struct FleetStatus {
 
 /// What a node is at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NodeStatus {
     /// The node.
     pub node: String,
@@ -60,6 +62,7 @@ pub struct NodeStatus {
 
 /// How far a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum NodeState {
     /// Its job waits.

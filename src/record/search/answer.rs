@@ -28,6 +28,7 @@ named! {
 
 /// The best arm against `os-default`, in pairs run after the choice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConfirmationRecord {
     /// The arm.
     pub arm: String,
@@ -51,6 +52,7 @@ pub struct ConfirmationRecord {
 
 /// The best shape on other CPUs: do all CPUs of a shape do as well?
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OtherCpusRecord {
     /// The arm on other CPUs.
     pub arm: String,
@@ -74,6 +76,7 @@ pub struct OtherCpusRecord {
 
 /// The least resource that is nearly as good as the best.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LeastRecord {
     /// The arm.
     pub arm: String,
@@ -117,6 +120,7 @@ impl LeastRecord {
 
 /// Kinds of answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SearchAnswer {
     /// One placement is best, and better than doing nothing.
@@ -132,6 +136,7 @@ pub enum SearchAnswer {
 
 /// What a search comes to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SearchVerdict {
     /// Which.
     pub kind: SearchAnswer,
@@ -154,6 +159,7 @@ pub struct SearchVerdict {
 
 /// The truth of a simulated machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TruthRecord {
     /// The arm that is truly best.
     pub best: String,

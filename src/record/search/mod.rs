@@ -35,6 +35,7 @@ named! {
 /// It is stored as it grows; of one that was cut off `stopped` is `null`, and
 /// `pinwise search --resume` goes on with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(remote = "Self")]
 pub struct SearchRecord {
     /// [`SEARCH_SCHEMA`].
@@ -117,6 +118,7 @@ pub struct SearchRecord {
 
 /// How a search was planned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SearchPlanRecord {
     /// Numbers of threads that were searched.
     pub threads: Vec<usize>,
@@ -157,6 +159,7 @@ pub struct SearchPlanRecord {
 
 /// How many placements there are of so many threads, one CPU each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SpaceRecord {
     /// Threads.
     pub threads: usize,
@@ -169,6 +172,7 @@ pub struct SpaceRecord {
 
 /// A candidate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SearchArm {
     /// Its name as `--place` takes it, with ` @ N threads` where several
     /// numbers are searched; unique.
@@ -203,6 +207,7 @@ pub struct SearchArm {
 
 /// One run of a search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SearchRun {
     /// Number of its arm in [`SearchRecord::arms`].
     pub arm: usize,
@@ -215,6 +220,7 @@ pub struct SearchRun {
 
 /// What a run of a search is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SearchStep {
     /// Thrown away.
@@ -249,6 +255,7 @@ impl SearchStep {
 
 /// What is expected of an arm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PredictedArm {
     /// The arm's name.
     pub arm: String,
@@ -281,6 +288,7 @@ pub struct PredictedArm {
 
 /// What was expected of an arm before it was run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ForetoldRecord {
     /// Expected cost.
     pub predicted: f64,
@@ -294,6 +302,7 @@ pub struct ForetoldRecord {
 
 /// Who led when.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProgressPoint {
     /// Runs so far, as [`SearchRecord::runs_used`] counts them.
     pub runs: usize,
@@ -318,6 +327,7 @@ pub struct ProgressPoint {
 
 /// The model that predicts arms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SearchModelRecord {
     /// What the program is sensitive to: effects on ln(cost) of one unit of a
     /// feature.
@@ -342,6 +352,7 @@ pub struct SearchModelRecord {
 
 /// A feature of placements and what it costs this program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FeatureRecord {
     /// Its name.
     pub name: String,

@@ -10,6 +10,7 @@ pub const SPIN_ADVICE_SCHEMA: &str = "pinwise.spin-advice/1";
 
 /// What waiting costs, and what settings fit that.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SpinAdviceRecord {
     /// [`SPIN_ADVICE_SCHEMA`].
     pub schema: String,
@@ -35,6 +36,7 @@ pub struct SpinAdviceRecord {
 
 /// A setting and a value for it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AdviceRecord {
     /// Whose setting it is.
     pub runtime: String,

@@ -13,6 +13,7 @@ pub const SPIN_ATTACH_SCHEMA: &str = "pinwise.spin-attach/1";
 /// How much of a program's CPU time is spinning, and where. What could not be
 /// told is `null`, never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SpinAttachRecord {
     /// [`SPIN_ATTACH_SCHEMA`].
     pub schema: String,
@@ -66,6 +67,7 @@ pub struct SpinAttachRecord {
 
 /// CPU time by what it went into, s.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SpinShares {
     /// Loops that look and hint.
     pub polling_s: f64,
@@ -117,6 +119,7 @@ named! {
 
 /// A loop that spins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SpinPlace {
     /// How it spins.
     pub kind: SpinKind,
@@ -155,6 +158,7 @@ pub struct SpinPlace {
 
 /// A stack above a loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SpinCaller {
     /// Functions, innermost first.
     pub functions: Vec<String>,
@@ -164,6 +168,7 @@ pub struct SpinCaller {
 
 /// A known algorithm that fits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SpinMatch {
     /// Its id.
     pub algorithm: String,
@@ -179,6 +184,7 @@ pub struct SpinMatch {
 
 /// A thread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SpinThread {
     /// Its process.
     pub pid: i32,

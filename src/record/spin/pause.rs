@@ -10,6 +10,7 @@ pub const SPIN_PAUSE_SCHEMA: &str = "pinwise.spin-pause/1";
 
 /// PAUSE on the CPUs of a machine, and where that stands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SpinPauseRecord {
     /// [`SPIN_PAUSE_SCHEMA`].
     pub schema: String,
@@ -48,6 +49,7 @@ named! {
 
 /// PAUSE on one CPU.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CpuPauseRecord {
     /// The CPU.
     pub cpu: usize,
@@ -89,6 +91,7 @@ pub struct CpuPauseRecord {
 
 /// One of two costs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LevelRecord {
     /// One PAUSE, ns.
     pub pause_ns: f64,
@@ -100,6 +103,7 @@ pub struct LevelRecord {
 
 /// Another hint.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HintCostRecord {
     /// `TPAUSE`, `UMWAIT`, `YIELD`.
     pub hint: String,
@@ -111,6 +115,7 @@ pub struct HintCostRecord {
 
 /// What is known of a chip, against what was measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChipRecord {
     /// Its id; `null` where the machine is none of the table's.
     pub chip: Option<String>,
@@ -138,6 +143,7 @@ pub struct ChipRecord {
 
 /// Would known algorithms wait too long?
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PauseCheckRecord {
     /// Spinning of this length is too long, ms.
     pub limit_total_ms: f64,
@@ -157,6 +163,7 @@ pub struct PauseCheckRecord {
 
 /// An algorithm that would wait too long.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TooLongRecord {
     /// Its id.
     pub algorithm: String,

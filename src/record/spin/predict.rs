@@ -11,6 +11,7 @@ pub const SPIN_PREDICT_SCHEMA: &str = "pinwise.spin-predict/1";
 
 /// Predictions for one processor, or for two to compare.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SpinPredictRecord {
     /// [`SPIN_PREDICT_SCHEMA`].
     pub schema: String,
@@ -29,6 +30,7 @@ pub struct SpinPredictRecord {
 
 /// A processor and where its figures are from.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProcessorRecord {
     /// Its name, as `Skylake-SP/X` or `this machine`.
     pub name: String,
@@ -102,6 +104,7 @@ named! {
 /// One algorithm with one number of CPUs. `null`: it never ends, is not known
 /// in figures, or spends its time in something else than PAUSE.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PredictionRecord {
     /// Its id.
     pub algorithm: String,
@@ -151,6 +154,7 @@ pub struct PredictionRecord {
 
 /// A setting that changes how long something spins.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TunableRecord {
     /// Its name.
     pub name: String,
@@ -162,6 +166,7 @@ pub struct TunableRecord {
 
 /// What moving from one processor to another does to an algorithm.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MoveRecord {
     /// Its id.
     pub algorithm: String,
@@ -183,6 +188,7 @@ pub struct MoveRecord {
 
 /// Where an algorithm's total changes with the number of CPUs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CliffsRecord {
     /// Its id.
     pub algorithm: String,

@@ -25,6 +25,7 @@ named! {
 /// A replay: what was executed, what it ought to have taken, what it took. What
 /// could not be measured or is not predicted is `null`, never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SpinReplayRecord {
     /// [`SPIN_REPLAY_SCHEMA`].
     pub schema: String,
@@ -77,6 +78,7 @@ named! {
 
 /// The hint of a replay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReplayHint {
     /// This processor's own, ns.
     pub own_ns: Option<f64>,
@@ -102,6 +104,7 @@ named! {
 
 /// An algorithm that was replayed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReplayedAlgorithm {
     /// Its id; `futex` for parking at once.
     pub algorithm: String,
@@ -126,6 +129,7 @@ pub struct ReplayedAlgorithm {
 
 /// An algorithm at a delay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReplayCell {
     /// How long the lock was held, ms.
     pub hold_ms: f64,
@@ -169,6 +173,7 @@ named! {
 
 /// What theory says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReplayPrediction {
     /// How the waiter learns of the release.
     pub seen: ReleaseSeen,
@@ -182,6 +187,7 @@ pub struct ReplayPrediction {
 
 /// What came out; medians over the items unless it says otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ReplayMeasured {
     /// How late, µs.
     pub lateness_us: f64,
@@ -205,6 +211,7 @@ pub struct ReplayMeasured {
 
 /// Threads that contended; nothing of it is predicted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContentionCell {
     /// How many.
     pub threads: u64,

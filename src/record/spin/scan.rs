@@ -31,6 +31,7 @@ named! {
 
 /// Loops that hint, and for how long they do not look.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SpinScan {
     /// [`SPIN_SCAN_SCHEMA`].
     pub schema: String,
@@ -55,6 +56,7 @@ pub struct SpinScan {
 
 /// A file that was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ScannedBinary {
     /// Its path as given.
     pub path: String,
@@ -74,6 +76,7 @@ pub struct ScannedBinary {
 
 /// A file that was not read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SkippedFile {
     /// Its path as given.
     pub path: String,
@@ -83,6 +86,7 @@ pub struct SkippedFile {
 
 /// A chip, or this machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ScanChip {
     /// Its id, or `here`.
     pub id: String,
@@ -96,6 +100,7 @@ pub struct ScanChip {
 
 /// A loop with hints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ScannedLoop {
     /// The file, as an index into `binaries`.
     pub binary: usize,
@@ -129,6 +134,7 @@ pub struct ScannedLoop {
 
 /// A loop around a blind delay.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OuterLoop {
     /// Address of its first instruction, in hexadecimal digits.
     pub address: String,
@@ -140,6 +146,7 @@ pub struct OuterLoop {
 
 /// A blind gap on a chip.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GapOnChip {
     /// The chip's id.
     pub chip: String,
@@ -151,6 +158,7 @@ pub struct GapOnChip {
 
 /// An algorithm of the table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MatchedAlgorithm {
     /// Its id.
     pub id: String,

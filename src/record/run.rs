@@ -1,0 +1,91 @@
+//! One run of an arm as a record.
+
+use serde::{Deserialize, Serialize};
+
+use super::coverage::CoverageRecord;
+
+/// In which part of the experiment a run was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Thrown away.
+    Warmup,
+    /// Used only to drop arms.
+    Screening,
+    /// Used for the contrasts.
+    Confirmation,
+    /// Of a block that was not kept: a run of it failed, was throttled or was
+    /// interrupted.
+    Dropped,
+}
+
+/// One run. What could not be measured is `null`, never 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RunRecord {
+    /// Number of the block within its phase, from 0.
+    pub block: usize,
+    /// Place within the block, from 0.
+    pub order: usize,
+    /// Number of runs that make this block whole.
+    pub block_runs: usize,
+    /// Part of the experiment.
+    pub phase: Phase,
+    /// Seconds since the experiment began.
+    pub at_s: f64,
+    /// Wall-clock time, seconds.
+    pub wall_s: f64,
+    /// CPU time in user mode, seconds.
+    pub user_s: Option<f64>,
+    /// CPU time in the kernel, seconds.
+    pub sys_s: Option<f64>,
+    /// Largest resident set of any process.
+    pub max_rss_bytes: Option<u64>,
+    /// Exit status; `null` where a signal or a time-out ended it.
+    pub exit: Option<i32>,
+    /// Signal that ended it.
+    pub signal: Option<i32>,
+    /// Was it killed for taking too long?
+    pub timed_out: bool,
+    /// Largest number of threads seen at once.
+    pub threads: Option<u32>,
+    /// Moves of threads between CPUs.
+    pub migrations: Option<u64>,
+    /// Context switches, both kinds.
+    pub context_switches: Option<u64>,
+    /// Of these, because the program was pushed aside.
+    pub involuntary_switches: Option<u64>,
+    /// Page faults without I/O.
+    pub minor_faults: Option<u64>,
+    /// Page faults with I/O.
+    pub major_faults: Option<u64>,
+    /// Core cycles.
+    pub cycles: Option<u64>,
+    /// Instructions.
+    pub instructions: Option<u64>,
+    /// CPUs that the kernel granted, as a list.
+    pub granted_cpus: String,
+    /// What became of threads that were bound; absent where none were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<CoverageRecord>,
+    /// CPU seconds that others used meanwhile.
+    pub foreign_cpu_s: Option<f64>,
+    /// CPU seconds that the hypervisor gave to others meanwhile.
+    pub steal_s: Option<f64>,
+    /// Times a quota stopped it.
+    pub throttled: Option<u64>,
+    /// The compared figure.
+    pub metric: MetricReading,
+}
+
+/// The compared figure of one run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MetricReading {
+    /// As the metric gives it; `null` where the run failed.
+    pub value: Option<f64>,
+    /// The cost that ratios are made of: the value, or its inverse where
+    /// higher is better.
+    pub cost: Option<f64>,
+}
