@@ -284,8 +284,16 @@ pub struct WorkloadArgs {
     pub input: Option<PathBuf>,
     /// Standard output and error: `discard`, `inherit`, or a folder that gets
     /// two files per run
-    #[arg(long, value_name = "WHERE", default_value = "discard")]
+    #[arg(
+        long,
+        value_name = "WHERE",
+        default_value = "discard",
+        default_value_if("show_output", "true", "inherit")
+    )]
     pub output: String,
+    /// The same as --output inherit
+    #[arg(long, conflicts_with = "output")]
+    pub show_output: bool,
     /// Run before every run, unmeasured
     #[arg(long, short = 'p', value_name = "COMMAND")]
     pub prepare: Option<String>,
@@ -301,6 +309,9 @@ pub struct WorkloadArgs {
     /// Pass commands to a shell, so that pipes and redirections work
     #[arg(long, value_name = "SHELL", num_args = 0..=1, require_equals = true, default_missing_value = "sh")]
     pub shell: Option<String>,
+    /// Without a shell, as it is anyway unless --shell is given
+    #[arg(short = 'N', hide = true, conflicts_with = "shell")]
+    pub no_shell: bool,
     /// Add to the environment of every run
     #[arg(long = "env", value_name = "NAME=VALUE")]
     pub environment: Vec<String>,

@@ -15,6 +15,10 @@ pub enum Exit {
     Undecided,
     /// Interrupted; partial results were kept and shown.
     Interrupted,
+    /// The command of `run` is there but cannot be executed.
+    NotExecutable,
+    /// There is no such command.
+    NotFound,
 }
 
 impl Exit {
@@ -36,6 +40,9 @@ impl Exit {
             Self::Error => 2,
             Self::Undecided => 3,
             Self::Interrupted => 130,
+            // As shells have it.
+            Self::NotExecutable => 126,
+            Self::NotFound => 127,
         }
     }
 }

@@ -10,7 +10,7 @@ use super::args::{Global, RunArgs};
 use super::bound;
 use super::terminal::Terminal;
 use crate::machine::linux::{self, BoundPlace, read_host_facts};
-use crate::machine::{Binding, Coverage};
+use crate::machine::{Binding, Coverage, MachineError};
 use crate::placement::Placement;
 use crate::report;
 use crate::study::doctor::{Examined, diagnose};
@@ -60,7 +60,7 @@ pub(super) fn run(global: &Global, args: &RunArgs, terminal: &Terminal) -> anyho
             bail!("--settle: threads are bound where --place ends with /bound");
         }
         let error = linux::execute(&command, &place.cpus, place.memory.as_ref(), warn);
-        return Err(error.into());
+        return not_started(error, terminal);
     };
     let variables = bound::variables(&binding, &[]);
     let place = BoundPlace {
@@ -74,5 +74,19 @@ pub(super) fn run(global: &Global, args: &RunArgs, terminal: &Terminal) -> anyho
         warn(cpus);
     };
     let told = |coverage: &Coverage| bound::tell_coverage(coverage, terminal);
-    Err(linux::execute_bound(&command, &place, granted, told).into())
+    not_started(
+        linux::execute_bound(&command, &place, granted, told),
+        terminal,
+    )
+}
+
+/// What shells say, too, of a command that could not be started.
+fn not_started(error: MachineError, terminal: &Terminal) -> anyhow::Result<Exit> {
+    let exit = match error {
+        MachineError::NotFound { .. } => Exit::NotFound,
+        MachineError::NotExecutable { .. } => Exit::NotExecutable,
+        _ => return Err(error.into()),
+    };
+    terminal.error(&error.to_string());
+    Ok(exit)
 }

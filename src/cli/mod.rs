@@ -16,6 +16,7 @@ mod fleet;
 mod generate;
 mod history;
 mod host;
+mod idioms;
 mod input;
 mod kernel;
 mod maps;
@@ -47,7 +48,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use anyhow::Context;
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 
 pub use args::Cli;
 pub use exit::Exit;
@@ -61,10 +62,10 @@ use terminal::Terminal;
 
 /// Runs pinwise with these arguments, the program's name first.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let arguments = idioms::with_help(arguments.into_iter().collect());
     let mut cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&error, &arguments),
     };
     cli.global.argv = argv(arguments);
     let terminal = Terminal::new(&cli.global);
@@ -109,7 +110,7 @@ fn argv(arguments: Vec<OsString>) -> Vec<String> {
 
 /// Help and version are data; any other answer of the parser is an error, told
 /// in one line with its hint.
-fn usage(error: &clap::Error) -> Exit {
+fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
     use clap::error::ErrorKind;
     let kind = error.kind();
     if !error.use_stderr() {
@@ -121,10 +122,10 @@ fn usage(error: &clap::Error) -> Exit {
         kind,
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand
     ) {
-        Terminal::plain().help(&Cli::command().render_help().to_string());
+        Terminal::plain().help(&idioms::help_of(arguments));
         return Exit::Error;
     }
-    Terminal::plain().error(&one_line(error));
+    Terminal::plain().error(&idioms::hint(error).unwrap_or_else(|| one_line(error)));
     Exit::Error
 }
 

@@ -525,7 +525,7 @@ fn a_program_that_cannot_be_executed_is_told_once() {
     let place = bench.place();
     let output = bench.run(&[&place, "--", &script]);
     let (out, err) = texts(&output);
-    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert_eq!(output.status.code(), Some(126), "{err}");
     assert_eq!(out, "");
     assert_eq!(err.lines().count(), 1, "{err}");
     let mut command = pinwise(&bench.folder.path().join("store.db"));

@@ -9,7 +9,8 @@ use super::super::values::parse_duration;
 /// `pinwise run`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  pinwise run --place one-per-core -- ./prog
+  pinwise run --place one-per-core ./prog
+  pinwise run --place 0-3 ./prog --threads 4
   pinwise run --place one-numa/mem=bind -- ./prog
   pinwise run --place spread/bound -- ./prog
   pinwise run --place compact/bound --settle 5s -- ./prog
@@ -25,6 +26,6 @@ pub struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub settle: Option<Duration>,
     /// The command with its arguments
-    #[arg(last = true, value_name = "COMMAND", required = true)]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND", required = true)]
     pub argv: Vec<String>,
 }

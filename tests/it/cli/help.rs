@@ -79,3 +79,63 @@ fn version_and_no_arguments() {
     assert!(ran.out.is_empty());
     assert!(ran.err.contains("Usage: pinwise"), "{ran}");
 }
+
+#[test]
+fn help_is_asked_for_as_elsewhere() {
+    let stage = Stage::new();
+    for (asked, same) in [
+        ("help", "--help"),
+        ("help compare", "compare --help"),
+        ("help spin attach", "spin attach --help"),
+    ] {
+        assert_eq!(stage.succeed(asked).out, stage.succeed(same).out, "{asked}");
+    }
+}
+
+#[test]
+fn a_command_of_commands_alone_prints_its_own_help() {
+    let stage = Stage::new();
+    for command in ["spin", "fleet", "rules", "store"] {
+        let ran = stage.run(command);
+        assert_eq!(ran.status, 2, "{ran}");
+        let usage = format!("Usage: pinwise {command}");
+        assert!(ran.err.contains(&usage), "{ran}");
+    }
+}
+
+#[test]
+fn words_of_other_tools_lead_to_the_command() {
+    let stage = Stage::new();
+    let cases = [
+        ("lstopo", "pinwise topology"),
+        ("lscpu", "pinwise topology"),
+        ("likwid-topology -g", "pinwise topology"),
+        ("taskset -c 0 prog", "pinwise run --place"),
+        ("numactl --cpunodebind=0 prog", "pinwise run --place"),
+        ("hyperfine a b", "pinwise compare"),
+        ("time prog", "pinwise compare"),
+        ("record prog", "pinwise profile"),
+        ("perf stat prog", "pinwise trace"),
+        ("stat prog", "pinwise trace"),
+        ("list", "pinwise history"),
+        ("latency", "pinwise topology --measure"),
+        ("compare -m 10 a b", "-r N"),
+        ("compare -M 10 a b", "-r N"),
+        ("compare --min-runs 10 a b", "-r N"),
+        ("compare --setup make a b", "-p"),
+        ("compare -s make a b", "-p"),
+        ("compare -S bash a b", "--shell=SHELL"),
+        ("compare -u millisecond a b", "--format json"),
+        ("compare --parameter-scan n 1 8 a", "-P NAME=1..8"),
+        ("compare --reference a b", "--baseline ARM"),
+        ("run -c 0-3 prog", "--place 0-3"),
+        ("run --cpunodebind=0 prog", "--place one-numa:0"),
+        ("compare --export-asciidoc f a b", "--export-markdown"),
+    ];
+    for (line, words) in cases {
+        let ran = stage.run(line);
+        assert_eq!(ran.status, 2, "{ran}");
+        assert!(ran.err.contains(words), "{ran}");
+        assert_eq!(ran.err.lines().count(), 1, "{ran}");
+    }
+}

@@ -259,7 +259,13 @@ impl Ended {
     /// The same, where the command's own standard error may follow the line.
     #[track_caller]
     pub(super) fn fails_with(&self, words: &[&str]) {
-        assert_eq!(self.status.code(), Some(2), "{}", self.err);
+        self.ends_with(2, words);
+    }
+
+    /// The same with another status.
+    #[track_caller]
+    pub(super) fn ends_with(&self, status: i32, words: &[&str]) {
+        assert_eq!(self.status.code(), Some(status), "{}", self.err);
         assert!(self.err.starts_with("error: "), "{}", self.err);
         assert_eq!(self.err.matches("error: ").count(), 1, "{}", self.err);
         for word in words {

@@ -1,0 +1,145 @@
+//! What people type who come from other tools, and what it is called here.
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Error};
+
+use super::Cli;
+
+/// Other tools, and words for what commands do: what to type instead.
+const COMMANDS: [(&[&str], &str); 8] = [
+    (
+        &[
+            "lstopo",
+            "lscpu",
+            "topo",
+            "cpus",
+            "hwloc-ls",
+            "likwid-topology",
+        ],
+        "pinwise topology",
+    ),
+    (
+        &[
+            "taskset",
+            "numactl",
+            "pin",
+            "bind",
+            "exec",
+            "hwloc-bind",
+            "likwid-pin",
+        ],
+        "pinwise run --place 0-3 PROGRAM, or --place one-per-core and its like",
+    ),
+    (
+        &["hyperfine", "time", "measure", "benchmark", "cmp"],
+        "pinwise compare 'COMMAND A' 'COMMAND B'",
+    ),
+    (
+        &["perf", "record"],
+        "pinwise profile -- PROGRAM, or pinwise trace -- PROGRAM",
+    ),
+    (
+        &["stat", "sched", "strace", "timehist"],
+        "pinwise trace -- PROGRAM",
+    ),
+    (&["list", "ls", "log", "records"], "pinwise history"),
+    (
+        &[
+            "latency",
+            "c2c",
+            "core-to-core-latency",
+            "stream",
+            "bandwidth",
+        ],
+        "pinwise topology --measure",
+    ),
+    (&["noise", "self"], "pinwise aa -- PROGRAM"),
+];
+
+/// Options of other tools that `compare` does not have: what it has instead.
+const OPTIONS: [(&[&str], &str); 8] = [
+    (
+        &["-m", "-M", "--min-runs"],
+        "how many runs it takes is decided while measuring; -r N is the most per arm",
+    ),
+    (
+        &["-s", "--setup"],
+        "arms take turns, so none has a beginning: run it before pinwise, or before every run by -p",
+    ),
+    (&["-S"], "--shell=SHELL passes commands to a shell"),
+    (
+        &["-u", "--time-unit"],
+        "figures choose their unit; --format json has them in seconds",
+    ),
+    (
+        &["-D", "--parameter-scan", "--parameter-step-size"],
+        "-P NAME=1..8 sweeps a parameter",
+    ),
+    (
+        &["--reference"],
+        "--baseline ARM names what others are compared with",
+    ),
+    (
+        &[
+            "-c",
+            "-C",
+            "--cpus",
+            "--cpu",
+            "--physcpubind",
+            "--cpunodebind",
+            "--cpu-list",
+        ],
+        "--place 0-3 names CPUs, --place one-numa:0 a node",
+    ),
+    (
+        &["--export-asciidoc", "--export-orgmode"],
+        "--export-markdown FILE writes a table",
+    ),
+];
+
+/// `help COMMAND` as `COMMAND --help`.
+pub(super) fn with_help(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    if arguments.get(1).is_some_and(|word| word == "help") {
+        arguments.remove(1);
+        arguments.push("--help".into());
+    }
+    arguments
+}
+
+/// The help of the command that stands there, without what it should do.
+pub(super) fn help_of(arguments: &[OsString]) -> String {
+    let mut command = Cli::command();
+    command.build();
+    for word in arguments.iter().skip(1).filter_map(|word| word.to_str()) {
+        let inner = command.find_subcommand(word).cloned();
+        command = inner.unwrap_or(command);
+    }
+    command.render_help().to_string()
+}
+
+/// What to type instead of a command or an option that other tools have.
+pub(super) fn hint(error: &Error) -> Option<String> {
+    let word = |kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => Some(word.as_str()),
+        _ => None,
+    };
+    let find = |table: &[(&[&str], &'static str)], word: &str| {
+        let row = table.iter().find(|(words, _)| words.contains(&word));
+        row.map(|(_, instead)| *instead)
+    };
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let word = word(ContextKind::InvalidSubcommand)?;
+            let instead = find(&COMMANDS, word)?;
+            Some(format!("there is no command '{word}'; try {instead}"))
+        }
+        ErrorKind::UnknownArgument => {
+            let word = word(ContextKind::InvalidArg)?;
+            let instead = find(&OPTIONS, word)?;
+            Some(format!("there is no option {word} here: {instead}"))
+        }
+        _ => None,
+    }
+}
