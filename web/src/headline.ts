@@ -3,19 +3,12 @@
 import './headline.css';
 
 import { h, visible } from './dom';
+import type { CommandRecord, HeadlineRecord } from './records';
 import { commandLine } from './words';
 
 /** The figure that says most, as records have it. */
-export interface Headline {
-  /** "−12.0 %". */
-  change?: string;
-  interval?: string;
-  of?: string;
-  confidence?: string;
-}
-
 export function headline(
-  figure: Headline | null | undefined,
+  figure: HeadlineRecord | null | undefined,
 ): HTMLElement | null {
   if (!figure?.change) return null;
   const of = ` ${visible(figure.of ?? '')}${figure.confidence ? `; ${visible(figure.confidence)}` : ''}`;
@@ -33,18 +26,12 @@ export function headline(
   );
 }
 
-/** A command of a record: what it does, to follow "Run it". */
-export interface Command {
-  what?: string;
-  line?: string;
-}
-
 /** What a command is for, and the command. */
 export type NamedCommand = readonly [what: string, command: string];
 
 /** Commands that a record comes to, and the one that makes it again. */
 export function recordCommands(
-  commands: readonly Command[] | undefined,
+  commands: readonly CommandRecord[] | null | undefined,
   again: string | null | undefined,
 ): NamedCommand[] {
   const run = (commands ?? []).map((c): NamedCommand => [

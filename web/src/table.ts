@@ -3,19 +3,21 @@
 import type { Child } from './dom';
 import { h, visible } from './dom';
 
+/** What is missing stands as a dash. */
+export type TableCell = string | number | Node | null | undefined;
+
 export interface Table {
   caption: string;
   columns: readonly { name: string; isNumber?: boolean }[];
-  rows: readonly (readonly (string | number | Node | null)[])[];
+  rows: readonly (readonly TableCell[])[];
 }
 
 /** A table that scrolls sideways where it is wider than the page. */
 export function tableElement(table: Table): HTMLElement {
   const align = (at: number): string =>
     table.columns[at]?.isNumber ? 'number' : '';
-  const cell = (value: string | number | Node | null, at: number): Child => {
-    const content =
-      value === null ? '–' : typeof value === 'string' ? visible(value) : value;
+  const cell = (value: TableCell, at: number): Child => {
+    const content = typeof value === 'string' ? visible(value) : (value ?? '–');
     return at === 0
       ? h('th', { scope: 'row', class: align(at) }, content)
       : h('td', { class: align(at) }, content);

@@ -1,7 +1,9 @@
 // Pieces that most views have: copy buttons, findings, facts.
 
 import { count } from './format';
+import type { Child } from './dom';
 import { h, visible } from './dom';
+import type { Finding, HostRecord } from './records';
 
 /** A button that copies text, as it is by then, and says that it did. */
 export function copyButton(
@@ -59,29 +61,19 @@ export function commandLine(text: string, what = 'the command'): HTMLElement {
   );
 }
 
-/** A finding of a record. */
-export interface Finding {
-  check: string;
-  severity: 'note' | 'warning' | 'problem';
-  weight?: number;
-  sentence: string;
-  advice: string;
-  evidence?: Record<string, unknown>;
-}
-
 /** Findings as a list, gravest first as the record has them. */
 export function findingList(
-  findings: readonly Finding[],
+  findings: readonly Finding[] | null | undefined,
   empty: string,
 ): HTMLElement {
-  if (findings.length === 0) return h('p', { class: 'muted' }, empty);
+  if (!findings?.length) return h('p', { class: 'muted' }, empty);
   return h(
     'ul',
     { class: 'findings' },
     ...findings.map((finding) =>
       h(
         'li',
-        { class: finding.severity },
+        { class: finding.severity ?? '' },
         h('span', { class: 'severity' }, finding.severity),
         ' ',
         visible(finding.sentence ?? finding.check ?? ''),
@@ -95,14 +87,11 @@ export function findingList(
 
 /** Names and values; absent values are left out. */
 export function facts(
-  pairs: readonly (readonly [
-    string,
-    string | number | Node | null | undefined,
-  ])[],
+  pairs: readonly (readonly [string, Child])[],
 ): HTMLElement {
   const rows = pairs.filter(
     (pair): pair is [string, string | number | Node] =>
-      pair[1] !== null && pair[1] !== undefined && pair[1] !== '',
+      pair[1] === 0 || Boolean(pair[1]),
   );
   return h(
     'dl',
@@ -157,24 +146,20 @@ const UNITS: Readonly<Record<string, readonly [string, string]>> = {
 
 /** Where a record was made, as pairs for `facts`. */
 export function hostFacts(
-  host: Record<string, unknown> | null | undefined,
+  host: HostRecord | null | undefined,
 ): [string, string][] {
   if (!host) return [];
-  const counts = (host['counts'] ?? {}) as Record<string, number | null>;
-  const shape = Object.entries(counts)
+  const shape = Object.entries(host.counts ?? {})
     .filter((unit): unit is [string, number] => typeof unit[1] === 'number')
     .map(([name, number]) =>
       count(number, UNITS[name]?.[0] ?? name, UNITS[name]?.[1] ?? name),
     )
     .join(', ');
-  const text = (name: string): string =>
-    host[name] === null || host[name] === undefined ? '' : String(host[name]);
+  const text = (name: keyof HostRecord): string => String(host[name] ?? '');
   return [
     [
       'Machine',
-      host['simulated']
-        ? `${text('machine_spec')} (simulated)`
-        : text('hostname'),
+      host.simulated ? `${text('machine_spec')} (simulated)` : text('hostname'),
     ],
     ['CPU', text('cpu_model')],
     ['Shape', shape],

@@ -1,6 +1,6 @@
 // What the view of a bench reads of `pinwise.bench/1`.
 
-import type { Finding } from '../../words';
+import type { Finding, HostRecord } from '../../records';
 
 type Maybe<T> = T | null | undefined;
 
@@ -45,7 +45,7 @@ export interface BenchRecord {
   schema: string;
   id?: string;
   pinwise_version?: string;
-  host?: Maybe<Record<string, unknown>>;
+  host?: Maybe<HostRecord>;
   seed?: Maybe<number>;
   suite?: Maybe<string>;
   budget_s?: Maybe<number>;

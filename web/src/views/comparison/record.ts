@@ -1,8 +1,11 @@
 // What the view of a comparison reads of `pinwise.comparison/1`. Old records
 // lack some of it, so that nothing but names is taken for granted.
 
-import type { Command, Headline } from '../../headline';
-import type { Finding } from '../../words';
+import type {
+  CommandRecord as Command,
+  HeadlineRecord as Headline,
+} from '../../records';
+import type { Finding, HostRecord } from '../../records';
 
 type Maybe<T> = T | null | undefined;
 
@@ -108,7 +111,7 @@ export interface ComparisonRecord {
   study?: string;
   pinwise_version?: string;
   started?: string;
-  host?: Maybe<Record<string, unknown>>;
+  host?: Maybe<HostRecord>;
   seed?: Maybe<number>;
   again?: Maybe<string>;
   metric?: { name?: string; unit?: string; better?: string; label?: string };

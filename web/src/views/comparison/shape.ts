@@ -1,8 +1,8 @@
 // What a comparison's drawings show, worked out of the record.
 
 import { change, count, percent, quantity } from '../../format';
-import type { Headline } from '../../headline';
 import { ascending, finite, median, quantile } from '../../numbers';
+import type { HeadlineRecord as Headline } from '../../records';
 import type { Arm, ComparisonRecord, Contrast, Effect } from './record';
 
 /** How an arm stands, for its place and colour; the record has the word for it. */

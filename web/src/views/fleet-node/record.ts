@@ -1,7 +1,7 @@
 // The fields of "pinwise.fleet-node/1" that are drawn, read with care.
 
-import type { Fields } from '../../fields';
 import { each, fields, number, text, texts } from '../../fields';
+import type { HostRecord } from '../../records';
 import type { AnyRecord } from '../../source';
 import { labelOf, pairs } from '../fleet-report/record';
 
@@ -31,7 +31,7 @@ export interface FleetNode {
   ended: string;
   attempts: number | null;
   /** `null` where the machine could not be told. */
-  host: Fields | null;
+  host: HostRecord | null;
   settings: [string, string][];
   steps: Step[];
   figures: NodeFigure[];

@@ -2,8 +2,8 @@
 
 import type { Fields } from '../../fields';
 import { each, fields, number, text, texts } from '../../fields';
+import type { Finding } from '../../records';
 import type { AnyRecord } from '../../source';
-import type { Finding } from '../../words';
 
 /** A figure over the nodes of a group. */
 export interface GroupFigure {

@@ -1,5 +1,6 @@
 // The fields of profiles and of their differences that the views read.
 
+import type { HostRecord } from '../../records';
 import type { Maybe } from '../trace/record';
 
 export interface Amount {
@@ -15,7 +16,7 @@ export interface CalledFunction {
 }
 
 export interface ProfileRecord {
-  host?: Maybe<Record<string, unknown>>;
+  host?: Maybe<HostRecord>;
   event?: string;
   hz?: number;
   wall_s?: number;

@@ -1,6 +1,6 @@
 // Claims of field reports in words.
 
-import type { Claim, ReproductionRecord } from './record';
+import type { ClaimRecord, Reproduction } from '../../records';
 
 /** Verdicts with a mark, so that they are told apart without colour. */
 export const VERDICTS: Readonly<
@@ -29,7 +29,7 @@ export const VERDICTS: Readonly<
 };
 
 /** The columns of a claim. */
-export function claimRow(claim: Claim): string[] {
+export function claimRow(claim: ClaimRecord): string[] {
   const verdict = VERDICTS[claim.verdict ?? ''];
   return [
     claim.claim ?? '',
@@ -41,7 +41,7 @@ export function claimRow(claim: Claim): string[] {
 }
 
 /** Every claim with its experiment and report. */
-export function claimRows(record: ReproductionRecord): string[][] {
+export function claimRows(record: Reproduction): string[][] {
   return (record.reports ?? []).flatMap((report) =>
     (report.experiments ?? []).flatMap((e) =>
       (e.claims ?? []).map((claim) => [
@@ -54,7 +54,7 @@ export function claimRows(record: ReproductionRecord): string[][] {
 }
 
 /** "75 of 75 claims that were tried came out as reported; 43 given, 0 not here." */
-export function sentence(record: ReproductionRecord): string {
+export function sentence(record: Reproduction): string {
   const counts = record.counts ?? {};
   const [good, bad] = [counts['reproduced'] ?? 0, counts['contradicted'] ?? 0];
   return `${good} of ${good + bad} claims that were tried came out as reported; ${counts['given'] ?? 0} given, ${counts['not_here'] ?? 0} not here.`;

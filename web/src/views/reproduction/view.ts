@@ -2,17 +2,17 @@
 
 import { h, visible } from '../../dom';
 import { seconds } from '../../format';
+import type { ReportRecord, Reproduction } from '../../records';
 import { sortableTable } from '../../sortable';
 import type { AnyRecord } from '../../source';
 import type { Page, View } from '../../view';
 import { stack } from '../../view';
 import { facts, section } from '../../words';
-import type { FieldReport, ReproductionRecord } from './record';
 import { claimRows, sentence, VERDICTS } from './shape';
 
 /** Draws a `pinwise.reproduction/1`. */
 export function reproductionView(record: AnyRecord, _page: Page): View {
-  const reproduction = record as unknown as ReproductionRecord;
+  const reproduction = record as Reproduction;
   return stack('article', '', [
     h('p', { class: 'verdict' }, visible(sentence(reproduction))),
     reproduction.interrupted
@@ -36,7 +36,7 @@ export function reproductionView(record: AnyRecord, _page: Page): View {
             ? "on the reports' machines, simulated"
             : 'on this machine',
         ],
-        ['Host', reproduction.host ?? null],
+        ['Host', reproduction.host],
         [
           'Seed',
           typeof reproduction.seed === 'number'
@@ -50,14 +50,14 @@ export function reproductionView(record: AnyRecord, _page: Page): View {
             ? seconds(reproduction.elapsed_s)
             : null,
         ],
-        ['pinwise', reproduction.pinwise_version ?? null],
+        ['pinwise', reproduction.pinwise_version],
       ]),
     ),
   ]);
 }
 
 /** All claims in one table: words narrow it to a report, an experiment or a verdict. */
-function claims(record: ReproductionRecord): HTMLElement {
+function claims(record: Reproduction): HTMLElement {
   return section(
     'Claims',
     sortableTable({
@@ -76,7 +76,7 @@ function claims(record: ReproductionRecord): HTMLElement {
   );
 }
 
-function reportPart(report: FieldReport): HTMLElement {
+function reportPart(report: ReportRecord): HTMLElement {
   const assumed = report.assumed ?? [];
   return section(
     visible(report.name ?? ''),

@@ -1,7 +1,10 @@
 // What the view of a search reads of `pinwise.search/1`.
 
-import type { Command, Headline } from '../../headline';
-import type { Finding } from '../../words';
+import type {
+  CommandRecord as Command,
+  HeadlineRecord as Headline,
+} from '../../records';
+import type { Finding, HostRecord } from '../../records';
 import type { Effect } from '../comparison/record';
 
 type Maybe<T> = T | null | undefined;
@@ -60,7 +63,7 @@ export interface SearchRecord {
   id?: string;
   pinwise_version?: string;
   started?: string;
-  host?: Maybe<Record<string, unknown>>;
+  host?: Maybe<HostRecord>;
   seed?: Maybe<number>;
   command?: string[];
   again?: Maybe<string>;

@@ -5,13 +5,13 @@ import './style.css';
 import { h, visible } from '../../dom';
 import { quantity } from '../../format';
 import { commandList } from '../../headline';
+import type { AdviceRecord, SpinAdviceRecord, SpinScan } from '../../records';
 import type { Cell } from '../../sortable';
 import { sortableTable } from '../../sortable';
 import type { AnyRecord } from '../../source';
 import type { Page, View } from '../../view';
 import { stack } from '../../view';
 import { facts, section } from '../../words';
-import type { AdviceRecord, ScanRecord } from './record';
 import { processorSentence } from './shape';
 
 const ns = (value: number | null | undefined): string | null =>
@@ -19,7 +19,7 @@ const ns = (value: number | null | undefined): string | null =>
 
 /** Draws a `pinwise.spin-advice/1`. */
 export function spinAdviceView(record: AnyRecord, _page: Page): View {
-  const advice = record as unknown as AdviceRecord;
+  const advice = record as SpinAdviceRecord;
   const rows = advice.advice ?? [];
   return stack('article', '', [
     h(
@@ -42,9 +42,7 @@ export function spinAdviceView(record: AnyRecord, _page: Page): View {
   ]);
 }
 
-type Setting = NonNullable<AdviceRecord['advice']>[number];
-
-function settingPart(row: Setting): HTMLElement {
+function settingPart(row: AdviceRecord): HTMLElement {
   const spins = (
     value: string | null | undefined,
     time: number | null | undefined,
@@ -55,10 +53,10 @@ function settingPart(row: Setting): HTMLElement {
     { class: 'place' },
     h('h3', {}, visible(`${row.runtime ?? ''}: ${row.setting ?? ''}`)),
     facts([
-      ['How', row.how ?? null],
+      ['How', row.how],
       ['Usual', spins(row.usual, row.usual_ns)],
       ['Suggested', spins(row.suggested, row.suggested_ns) ?? 'nothing'],
-      ['Why', row.reasoning ?? null],
+      ['Why', row.reasoning],
     ]),
     row.verify ? commandList([['Verify', row.verify]]) : null,
   );
@@ -66,7 +64,7 @@ function settingPart(row: Setting): HTMLElement {
 
 /** Draws a `pinwise.spin-scan/1`. */
 export function spinScanView(record: AnyRecord, _page: Page): View {
-  const scan = record as unknown as ScanRecord;
+  const scan = record as SpinScan;
   const loops = scan.loops ?? [];
   const chips = scan.chips ?? [];
   const gap = (value: number | null | undefined): Cell =>
@@ -97,7 +95,7 @@ export function spinScanView(record: AnyRecord, _page: Page): View {
           { name: 'Kind' },
           { name: 'Hints without a look', isNumber: true },
           { name: 'Known from' },
-          ...chips.map((chip) => ({ name: chip.id, isNumber: true })),
+          ...chips.map((chip) => ({ name: chip.id ?? '–', isNumber: true })),
           { name: 'Algorithm' },
           { name: 'Binary' },
         ],

@@ -6,6 +6,7 @@ import type { ChartPlan } from '../../chart';
 import { axis, chart, tooltip } from '../../chart';
 import { h, visible } from '../../dom';
 import { count, percent, quantity, seconds } from '../../format';
+import type { SpinAttachRecord, SpinPlace, SpinShares } from '../../records';
 import { rowAxis } from '../../rows';
 import { sortableTable } from '../../sortable';
 import type { AnyRecord } from '../../source';
@@ -18,14 +19,13 @@ import {
   section,
   shellWords,
 } from '../../words';
-import type { AttachRecord, Place } from './record';
 
 /** A place is shown from this share of CPU time on. */
 const LEAST_SHARE = 0.005;
 
 /** Kinds of time, and what their loops do. */
 const KINDS: readonly (readonly [
-  field: string,
+  field: keyof SpinShares,
   name: string,
   meaning: string,
 ])[] = [
@@ -38,7 +38,8 @@ const KINDS: readonly (readonly [
 
 /** Draws a `pinwise.spin-attach/1`. */
 export function spinAttachView(record: AnyRecord, _page: Page): View {
-  const attach = record as unknown as AttachRecord;
+  const attach = record as SpinAttachRecord;
+  const { source } = attach;
   const shares = sharePlan(attach);
   const plot: Part | null = shares ? chart(shares) : null;
   const places = (attach.places ?? []).filter(
@@ -73,16 +74,16 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
       facts([
         [
           'Program',
-          attach.source?.command
-            ? shellWords(attach.source.command)
-            : (attach.source?.name ?? null),
+          source?.kind === 'command'
+            ? shellWords(source.command ?? [])
+            : source?.kind === 'process' && source.name,
         ],
-        ['Placement', attach.source?.placement ?? null],
+        ['Placement', source?.kind === 'command' && source.placement],
         [
           'Samples',
           `${attach.samples ?? 0} by ${attach.event ?? '?'}, ${attach.hz ?? '?'} for each second of a thread's CPU time`,
         ],
-        ['Lost', attach.lost ?? null],
+        ['Lost', attach.lost],
         [
           'Took',
           typeof attach.wall_s === 'number' ? seconds(attach.wall_s) : null,
@@ -106,7 +107,7 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
   ]);
 }
 
-function sentence(record: AttachRecord): string {
+function sentence(record: SpinAttachRecord): string {
   if (typeof record.spin_share !== 'number' || typeof record.cpu_s !== 'number')
     return 'Only CPU time per thread is known: samples were not permitted.';
   const error =
@@ -116,14 +117,14 @@ function sentence(record: AttachRecord): string {
   return `${percent(record.spin_share)}${error} of ${seconds(record.cpu_s)} of CPU time is spinning.`;
 }
 
-function made(record: AttachRecord): string {
+function made(record: SpinAttachRecord): string {
   const rate = record.pauses_per_s
     ? `About ${Math.round(record.pauses_per_s).toLocaleString('en-US')} PAUSEs a second. `
     : '';
   return `${rate}Loops are told apart by their code: what hints, what looks, what counts.`;
 }
 
-function sharePlan(record: AttachRecord): ChartPlan | null {
+function sharePlan(record: SpinAttachRecord): ChartPlan | null {
   const { shares, cpu_s: cpu } = record;
   if (!shares || !cpu) return null;
   const rows = KINDS.map(([field, name, meaning]) => ({
@@ -204,7 +205,7 @@ function sharePlan(record: AttachRecord): ChartPlan | null {
   };
 }
 
-function placePart(place: Place): HTMLElement {
+function placePart(place: SpinPlace): HTMLElement {
   const where = `${place.function ?? 'an unnamed function'} in ${place.module ?? 'code made at run time'}${typeof place.address === 'number' ? `, at 0x${place.address.toString(16)}` : ''}`;
   const callers = (place.callers ?? [])
     .map((c) => (c.functions ?? []).map((f) => f ?? '?').join(' ← '))
@@ -262,7 +263,7 @@ function placePart(place: Place): HTMLElement {
   );
 }
 
-function threads(record: AttachRecord): HTMLElement {
+function threads(record: SpinAttachRecord): HTMLElement {
   const cell = (
     value: number | null | undefined,
   ): { text: string; sort: number | null } =>

@@ -8,8 +8,7 @@ import { look, marker } from '../../intervals';
 import { nameWidth, rowAxis, ticksThatFit } from '../../rows';
 import { decadeTicks } from '../../scales';
 import type { Theme } from '../../theme';
-import type { PredictRecord } from './record';
-import type { Curve, Figure } from './shape';
+import type { Curve, Figure, Predicted } from './shape';
 import { algorithms, cliffMarks, cpuCounts, curves, FIGURES } from './shape';
 
 const ms = (value: number): string => seconds(value / 1e3);
@@ -48,7 +47,7 @@ const BOTH: Chips = { from: true, to: true };
 
 /** A figure of the chosen algorithms over the number of CPUs; null where there is nothing to draw. */
 export function curvePlan(
-  record: PredictRecord,
+  record: Predicted,
   chosen: readonly string[],
   figure: Figure,
   chips: Chips = BOTH,
@@ -175,19 +174,17 @@ function curveSummary(drawn: readonly Curve[], figure: Figure): string {
 }
 
 /** The spin of every algorithm with every number of CPUs, cliffs marked; null with one number. */
-export function mapPlan(record: PredictRecord): ChartPlan | null {
+export function mapPlan(record: Predicted): ChartPlan | null {
   const counts = cpuCounts(record);
   const known = algorithms(record).filter((a) =>
-    (record.predictions ?? []).some(
-      (p) => p.algorithm === a && (p.total_ms ?? 0) > 0,
-    ),
+    record.predictions.some((p) => p.algorithm === a && (p.total_ms ?? 0) > 0),
   );
   if (counts.length < 2 || known.length === 0) return null;
   const [rows, columns] = [
     new Map(known.map((a, at) => [a, at])),
     new Map(counts.map((n, at) => [n, at])),
   ];
-  const cells = (record.predictions ?? []).flatMap((p) =>
+  const cells = record.predictions.flatMap((p) =>
     rows.has(p.algorithm) && (p.total_ms ?? 0) > 0
       ? [
           [
@@ -313,12 +310,9 @@ function mapOption(
 }
 
 /** Blind gap and total spin of every algorithm with one number of CPUs. */
-export function ladderPlan(
-  record: PredictRecord,
-  cpus: number,
-): ChartPlan | null {
+export function ladderPlan(record: Predicted, cpus: number): ChartPlan | null {
   const of = new Map(
-    (record.predictions ?? [])
+    record.predictions
       .filter((p) => p.cpus === cpus)
       .map((p) => [p.algorithm, p]),
   );
@@ -328,9 +322,7 @@ export function ladderPlan(
   if (names.length === 0) return null;
   const rows = names.map((a) => of.get(a)!);
   const before = new Map(
-    (record.moves ?? [])
-      .filter((m) => m.cpus === cpus)
-      .map((m) => [m.algorithm, m]),
+    record.moves.filter((m) => m.cpus === cpus).map((m) => [m.algorithm, m]),
   );
   const pairs = (
     value: (at: number) => number | null | undefined,

@@ -5,17 +5,17 @@ import { axis, chart, tooltip } from '../../chart';
 import { h, visible } from '../../dom';
 import { percent, quantity } from '../../format';
 import { intervalSeries, marker } from '../../intervals';
+import type { CpuPauseRecord, SpinPauseRecord } from '../../records';
 import { rowAxis } from '../../rows';
 import type { AnyRecord } from '../../source';
 import { tableElement } from '../../table';
 import type { Page, Part, View } from '../../view';
 import { stack } from '../../view';
 import { facts, hostFacts, section } from '../../words';
-import type { PauseCpu, PauseRecord } from './record';
 
 /** Draws a `pinwise.spin-pause/1`. */
 export function spinPauseView(record: AnyRecord, _page: Page): View {
-  const pause = record as unknown as PauseRecord;
+  const pause = record as SpinPauseRecord;
   const cpus = (pause.cpus ?? []).filter((c) => typeof c.pause_ns === 'number');
   const plot: Part | null = cpus.length > 0 ? chart(plan(pause, cpus)) : null;
   const notes = [
@@ -60,7 +60,10 @@ export function spinPauseView(record: AnyRecord, _page: Page): View {
   ]);
 }
 
-function sentence(record: PauseRecord, cpus: readonly PauseCpu[]): string {
+function sentence(
+  record: SpinPauseRecord,
+  cpus: readonly CpuPauseRecord[],
+): string {
   const values = cpus.map((c) => c.pause_ns!);
   if (values.length === 0) return 'No cost was measured.';
   const [low, high] = [
@@ -70,7 +73,10 @@ function sentence(record: PauseRecord, cpus: readonly PauseCpu[]): string {
   return `${record.instruction ?? 'The hint'} takes ${low === high ? low : `${low} to ${high}`} on ${values.length === 1 ? '1 CPU' : `${values.length} CPUs`}.`;
 }
 
-function plan(record: PauseRecord, cpus: readonly PauseCpu[]): ChartPlan {
+function plan(
+  record: SpinPauseRecord,
+  cpus: readonly CpuPauseRecord[],
+): ChartPlan {
   const levels = cpus.flatMap((c, at) =>
     (c.levels ?? []).flatMap((l): [number, number][] =>
       typeof l.pause_ns === 'number' ? [[l.pause_ns, at]] : [],
@@ -133,7 +139,7 @@ function plan(record: PauseRecord, cpus: readonly PauseCpu[]): ChartPlan {
   };
 }
 
-function cpuTable(record: PauseRecord): HTMLElement {
+function cpuTable(record: SpinPauseRecord): HTMLElement {
   const range = (
     low: number | null | undefined,
     high: number | null | undefined,
@@ -163,7 +169,7 @@ function cpuTable(record: PauseRecord): HTMLElement {
       range(c.pause_cycles_low, c.pause_cycles_high, (cycles) =>
         cycles.toFixed(1),
       ),
-      c.method ?? null,
+      c.method,
       typeof c.ghz === 'number' ? `${c.ghz.toFixed(2)} GHz` : null,
       (c.levels ?? [])
         .map((l) => {
@@ -181,7 +187,7 @@ function cpuTable(record: PauseRecord): HTMLElement {
   });
 }
 
-function chipTable(record: PauseRecord): HTMLElement | null {
+function chipTable(record: SpinPauseRecord): HTMLElement | null {
   const chips = record.chips ?? [];
   if (chips.length === 0) return null;
   return section(
@@ -197,8 +203,8 @@ function chipTable(record: PauseRecord): HTMLElement | null {
         { name: 'Chips with a cheaper one' },
       ],
       rows: chips.map((c) => [
-        c.name ?? null,
-        c.cpus ?? null,
+        c.name,
+        c.cpus,
         typeof c.published_low === 'number'
           ? c.published_high && c.published_high !== c.published_low
             ? `${c.published_low} to ${c.published_high}`

@@ -6,6 +6,7 @@ import './style.css';
 import { h, visible } from '../../dom';
 import { change, seconds } from '../../format';
 import { chartSlot } from '../../keep';
+import type { ProcessorRecord, SpinPredictRecord } from '../../records';
 import type { Cell, SortableTable } from '../../sortable';
 import { sortableTable } from '../../sortable';
 import type { AnyRecord } from '../../source';
@@ -13,7 +14,7 @@ import type { Page, View } from '../../view';
 import { facts, section } from '../../words';
 import type { Chips } from './charts';
 import { curvePlan, ladderPlan, mapPlan } from './charts';
-import type { PredictRecord, Processor } from './record';
+import type { Predicted } from './shape';
 import {
   algorithms,
   cpuCounts,
@@ -29,7 +30,7 @@ const FIRST = 5;
 
 /** Draws a `pinwise.spin-predict/1`. */
 export function spinPredictView(record: AnyRecord, _page: Page): View {
-  const predicted = named(record as unknown as PredictRecord);
+  const predicted = named(record as SpinPredictRecord);
   const counts = cpuCounts(predicted);
   const [total, gap, map, ladder] = [
     chartSlot('Total spin'),
@@ -89,12 +90,12 @@ export function spinPredictView(record: AnyRecord, _page: Page): View {
 
 /** Boxes to choose algorithms by. */
 function choice(
-  record: PredictRecord,
+  record: Predicted,
   first: readonly string[],
   draw: (chosen: readonly string[], chips: Chips) => void,
 ): HTMLElement {
   const names = algorithms(record).filter((a) =>
-    (record.predictions ?? []).some(
+    record.predictions.some(
       (p) => p.algorithm === a && (p.total_ms ?? p.blind_gap_ms ?? 0) > 0,
     ),
   );
@@ -169,12 +170,10 @@ function countChoice(
   );
 }
 
-function tableOf(record: PredictRecord, cpus: number): SortableTable {
-  const isMove = (record.moves ?? []).length > 0;
+function tableOf(record: Predicted, cpus: number): SortableTable {
+  const isMove = record.moves.length > 0;
   const before = new Map(
-    (record.moves ?? [])
-      .filter((m) => m.cpus === cpus)
-      .map((m) => [m.algorithm, m]),
+    record.moves.filter((m) => m.cpus === cpus).map((m) => [m.algorithm, m]),
   );
   const time = (value: number | null | undefined): Cell =>
     typeof value === 'number'
@@ -184,7 +183,7 @@ function tableOf(record: PredictRecord, cpus: number): SortableTable {
     typeof value === 'number'
       ? { text: value.toLocaleString('en-US'), sort: value }
       : { text: '–', sort: null };
-  const of = (record.predictions ?? [])
+  const of = record.predictions
     .filter((p) => p.cpus === cpus)
     .sort((a, b) => (b.total_ms ?? -1) - (a.total_ms ?? -1));
   return {
@@ -246,11 +245,11 @@ function tableOf(record: PredictRecord, cpus: number): SortableTable {
 
 function provenance(
   prefix: string,
-  processor: Processor | null | undefined,
-): [string, string | null][] {
+  processor: ProcessorRecord | null | undefined,
+): [string, string | null | undefined][] {
   if (!processor) return [];
   return [
-    [`${prefix}PAUSE`, processor.pause_from ?? null],
+    [`${prefix}PAUSE`, processor.pause_from],
     [
       `${prefix}clock`,
       processor.ghz_from ??

@@ -5,6 +5,12 @@ import { axis, chart, tooltip } from '../../chart';
 import { h, visible } from '../../dom';
 import { percent, quantity, seconds } from '../../format';
 import { intervalSeries, look, marker } from '../../intervals';
+import type {
+  ContentionCell,
+  Having,
+  ReplayedAlgorithm,
+  SpinReplayRecord,
+} from '../../records';
 import { ticksThatFit } from '../../rows';
 import { decadeTicks } from '../../scales';
 import type { AnyRecord } from '../../source';
@@ -13,13 +19,12 @@ import type { Theme } from '../../theme';
 import type { Page, View } from '../../view';
 import { stack } from '../../view';
 import { facts, hostFacts, section } from '../../words';
-import type { Contention, Replayed, ReplayRecord } from './record';
 import type { ReplayPoint } from './shape';
 import { replayPoints } from './shape';
 
 /** Draws a `pinwise.spin-replay/1`. */
 export function spinReplayView(record: AnyRecord, _page: Page): View {
-  const told = record as unknown as ReplayRecord;
+  const told = record as SpinReplayRecord;
   const replay = {
     ...told,
     algorithms: (told.algorithms ?? []).filter(
@@ -49,7 +54,10 @@ export function spinReplayView(record: AnyRecord, _page: Page): View {
 
 const us = (value: number): string => seconds(value * 1e-6);
 
-function latenessPlan(of: Replayed, record: ReplayRecord): ChartPlan | null {
+function latenessPlan(
+  of: ReplayedAlgorithm,
+  record: SpinReplayRecord,
+): ChartPlan | null {
   const points = replayPoints(of, record.experiment);
   const values = points
     .flatMap((p) => [p.predicted, p.measured, p.low, p.high])
@@ -134,7 +142,10 @@ function latenessPlan(of: Replayed, record: ReplayRecord): ChartPlan | null {
   };
 }
 
-function latenessSummary(of: Replayed, points: readonly ReplayPoint[]): string {
+function latenessSummary(
+  of: ReplayedAlgorithm,
+  points: readonly ReplayPoint[],
+): string {
   const unstable = points.filter((p) => p.isUnstable).length;
   const error =
     typeof of.median_error_percent === 'number'
@@ -230,9 +241,10 @@ function pointTold(point: ReplayPoint): string {
 }
 
 /** Throughput for the CPU time spent, and how much of it went into spinning. */
-function contentionPlans(of: Replayed): (ChartPlan | null)[] {
+function contentionPlans(of: ReplayedAlgorithm): (ChartPlan | null)[] {
   const cells = (of.contention ?? []).filter(
-    (c): c is Contention & { threads: number } => typeof c.threads === 'number',
+    (c): c is Having<ContentionCell, 'threads'> =>
+      typeof c.threads === 'number',
   );
   if (cells.length === 0) return [];
   const last = cells.at(-1)!;
@@ -346,7 +358,7 @@ function contentionPlans(of: Replayed): (ChartPlan | null)[] {
 const DONE = 'operations per CPU second';
 const SPUN = 'CPU time spun';
 
-function method(record: ReplayRecord): HTMLElement {
+function method(record: SpinReplayRecord): HTMLElement {
   const { hint } = record;
   const ns = (value: number | null | undefined): string | null =>
     typeof value === 'number' ? quantity(value, 'ns') : null;
@@ -361,17 +373,17 @@ function method(record: ReplayRecord): HTMLElement {
     ],
     rows: (record.algorithms ?? []).map((a) => [
       a.algorithm,
-      a.name ?? null,
-      a.total_hints?.toLocaleString('en-US') ?? null,
-      a.blind_gap_hints?.toLocaleString('en-US') ?? null,
-      a.ends ?? null,
+      a.name,
+      a.total_hints?.toLocaleString('en-US'),
+      a.blind_gap_hints?.toLocaleString('en-US'),
+      a.ends,
     ]),
   });
   return h(
     'div',
     {},
     facts([
-      ['Experiment', record.experiment ?? null],
+      ['Experiment', record.experiment],
       ['Chip', record.chip ?? 'this one'],
       [
         'Hint',
@@ -379,7 +391,7 @@ function method(record: ReplayRecord): HTMLElement {
           ? `${ns(hint?.wanted_ns)}${hint?.made ? `, ${hint.made}` : ''}; achieved ${ns(hint?.achieved_ns) ?? 'unknown'}; own ${ns(hint?.own_ns) ?? 'unknown'}`
           : null,
       ],
-      ['CPUs assumed', record.cpus_assumed ?? null],
+      ['CPUs assumed', record.cpus_assumed],
       [
         'Lock held for',
         typeof record.hold_ms === 'number' ? `${record.hold_ms} ms` : null,

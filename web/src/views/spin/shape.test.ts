@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 
-import type { PredictRecord, Prediction } from './record';
+import type { Predicted } from './shape';
 import {
   algorithms,
   cliffMarks,
@@ -19,8 +19,8 @@ const at = (
   algorithm: string,
   cpus: number,
   total_ms: number | null,
-  more: Partial<Prediction> = {},
-): Prediction => ({
+  more: Partial<Predicted['predictions'][number]> = {},
+): Predicted['predictions'][number] => ({
   algorithm,
   cpus,
   total_ms,
@@ -28,7 +28,7 @@ const at = (
   ...more,
 });
 
-const PREDICTED: PredictRecord = {
+const PREDICTED: Predicted = {
   schema: 'pinwise.spin-predict/1',
   processor: { name: 'new', pause_ns: 50 },
   from: { name: 'old', pause_ns: 5 },
@@ -92,12 +92,10 @@ test('curves are of the chosen algorithms, on both chips, without unknown points
 
 test('a prediction that does not say of what is left out', () => {
   const damaged = {
-    schema: '',
     predictions: [{ cpus: 2 }, { algorithm: 'a' }, at('b', 2, 1)],
     moves: [{ cpus: 2 }],
-  } as unknown as PredictRecord;
+  };
   expect(named(damaged)).toEqual({
-    schema: '',
     predictions: [at('b', 2, 1)],
     moves: [],
   });
@@ -107,7 +105,7 @@ test('the sentence names what grows most', () => {
   expect(predictSentence(PREDICTED)).toBe(
     'Moving from old to new: steps spins 3.00 ms instead of 300 µs with 8 CPUs, 10.0 times as long.',
   );
-  expect(predictSentence({ schema: '' })).toBe('Spinning on this processor');
+  expect(predictSentence(named({}))).toBe('Spinning on this processor');
 });
 
 test('remarks say to what a PAUSE hardly matters', () => {

@@ -3,12 +3,15 @@
 import { count, quantity } from '../../format';
 import { positive } from '../../numbers';
 import type {
-  PredictRecord,
-  Prediction,
-  Processor,
-  Replayed,
+  Having,
+  MoveRecord,
+  PredictionRecord,
+  ProcessorRecord,
+  ReplayedAlgorithm,
   ReplayCell,
-} from './record';
+  SpinPredictRecord,
+  SpinReplayRecord,
+} from '../../records';
 
 /** Total spin, or the longest time without a look. */
 export type Figure = 'total' | 'gap';
@@ -25,9 +28,22 @@ export interface Curve {
   points: [cpus: number, ms: number][];
 }
 
+type Named<T extends MoveRecord | PredictionRecord> = Having<
+  T,
+  'algorithm' | 'cpus'
+>;
+
+/** A record whose predictions say what they are of. */
+export interface Predicted extends SpinPredictRecord {
+  predictions: Named<PredictionRecord>[];
+  moves: Named<MoveRecord>[];
+}
+
 /** The record without predictions that do not say what they are of. */
-export function named(record: PredictRecord): PredictRecord {
-  const isNamed = (one: { algorithm: unknown; cpus: unknown }): boolean =>
+export function named(record: SpinPredictRecord): Predicted {
+  const isNamed = <T extends MoveRecord | PredictionRecord>(
+    one: T,
+  ): one is Named<T> =>
     typeof one.algorithm === 'string' && typeof one.cpus === 'number';
   return {
     ...record,
@@ -37,16 +53,16 @@ export function named(record: PredictRecord): PredictRecord {
 }
 
 /** The numbers of CPUs that predictions are for. */
-export function cpuCounts(record: PredictRecord): number[] {
-  return [...new Set((record.predictions ?? []).map((p) => p.cpus))].sort(
+export function cpuCounts(record: Predicted): number[] {
+  return [...new Set(record.predictions.map((p) => p.cpus))].sort(
     (a, b) => a - b,
   );
 }
 
 /** The algorithms, in the order of the longest spin they come to; endless ones first, unknown ones last. */
-export function algorithms(record: PredictRecord): string[] {
+export function algorithms(record: Predicted): string[] {
   const longest = new Map<string, number>();
-  for (const p of record.predictions ?? []) {
+  for (const p of record.predictions) {
     const spin = p.never_parks
       ? Infinity
       : positive(p.total_ms)
@@ -60,12 +76,10 @@ export function algorithms(record: PredictRecord): string[] {
 }
 
 /** Those whose spin depends on the number of CPUs first, then the longest: what a reader looks for. */
-export function firstChoice(record: PredictRecord, most: number): string[] {
+export function firstChoice(record: Predicted, most: number): string[] {
   const cliffs = cliffMarks(record);
   const known = algorithms(record).filter((a) =>
-    (record.predictions ?? []).some(
-      (p) => p.algorithm === a && positive(p.total_ms),
-    ),
+    record.predictions.some((p) => p.algorithm === a && positive(p.total_ms)),
   );
   const varied = known.filter((a) => cliffs.has(a));
   return [...new Set([...varied, ...known])].slice(0, most);
@@ -73,7 +87,7 @@ export function firstChoice(record: PredictRecord, most: number): string[] {
 
 /** Curves of the chosen algorithms over the number of CPUs. */
 export function curves(
-  record: PredictRecord,
+  record: Predicted,
   chosen: readonly string[],
   figure: Figure,
 ): Curve[] {
@@ -82,10 +96,8 @@ export function curves(
   const sorted = (points: [number, number][]): [number, number][] =>
     points.sort((a, b) => a[0] - b[0]);
   return chosen.flatMap((algorithm) => {
-    const here = (record.predictions ?? []).filter(
-      (p) => p.algorithm === algorithm,
-    );
-    const moved = (record.moves ?? []).filter((m) => m.algorithm === algorithm);
+    const here = record.predictions.filter((p) => p.algorithm === algorithm);
+    const moved = record.moves.filter((m) => m.algorithm === algorithm);
     const own = sorted(
       here.flatMap((p) =>
         point(p.cpus, figure === 'total' ? p.total_ms : p.blind_gap_ms),
@@ -117,18 +129,15 @@ export interface Cliff {
 }
 
 /** The cliffs of each algorithm; they may lie between two numbers that were predicted. */
-export function cliffMarks(record: PredictRecord): Map<string, Cliff[]> {
+export function cliffMarks(record: Predicted): Map<string, Cliff[]> {
   const totals = new Map(
-    (record.predictions ?? []).map((p) => [
-      `${p.algorithm} ${p.cpus}`,
-      p.total_ms,
-    ]),
+    record.predictions.map((p) => [`${p.algorithm} ${p.cpus}`, p.total_ms]),
   );
   const counts = cpuCounts(record);
   const span = (counts.at(-1) ?? 0) - (counts[0] ?? 0);
   const found = new Map<string, Cliff[]>();
-  for (const { algorithm, changes_at: changes = [] } of record.cliffs ?? []) {
-    if (changes.length > span / 4) continue;
+  for (const { algorithm, changes_at: changes } of record.cliffs ?? []) {
+    if (!algorithm || !changes || changes.length > span / 4) continue;
     const marks = counts.slice(1).flatMap((shownAt, at) => {
       const cpus = changes.find(
         (change) => change > counts[at]! && change <= shownAt,
@@ -150,7 +159,7 @@ export function cliffMarks(record: PredictRecord): Map<string, Cliff[]> {
 }
 
 /** What is said of how far a PAUSE matters to an algorithm. */
-export function remark(p: Prediction): string {
+export function remark(p: PredictionRecord): string {
   const words: Readonly<Record<string, string>> = {
     normalised: 'measures PAUSE',
     time: 'goes by the clock',
@@ -164,7 +173,7 @@ export function remark(p: Prediction): string {
 
 /** "Skylake-SP/X: a PAUSE takes 50.1 ns (140.3 cycles at 2.80 GHz)." */
 export function processorSentence(
-  processor: Processor | null | undefined,
+  processor: ProcessorRecord | null | undefined,
 ): string {
   if (!processor || !positive(processor.pause_ns)) return '';
   const clock = positive(processor.ghz)
@@ -177,14 +186,14 @@ export function processorSentence(
 }
 
 /** What matters most, in a sentence. */
-export function predictSentence(record: PredictRecord): string {
-  const worst = [...(record.moves ?? [])]
+export function predictSentence(record: Predicted): string {
+  const worst = [...record.moves]
     .filter((m) => positive(m.from_ms) && positive(m.to_ms))
     .sort((a, b) => b.to_ms! - b.from_ms! - (a.to_ms! - a.from_ms!))[0];
   if (record.from && worst) {
     return `Moving from ${record.from.name ?? 'one chip'} to ${record.processor?.name ?? 'another'}: ${worst.algorithm} spins ${quantity(worst.to_ms! / 1e3, 's')} instead of ${quantity(worst.from_ms! / 1e3, 's')} with ${count(worst.cpus, 'CPU')}, ${(worst.to_ms! / worst.from_ms!).toFixed(1)} times as long.`;
   }
-  const longest = (record.predictions ?? [])
+  const longest = record.predictions
     .filter((p) => positive(p.total_ms) && !p.immune)
     .sort((a, b) => b.total_ms! - a.total_ms!)[0];
   if (!longest)
@@ -205,8 +214,8 @@ export interface ReplayPoint {
 
 /** Lateness over delays (or, of a hand-off, over hold times), µs. */
 export function replayPoints(
-  of: Replayed,
-  experiment: string | undefined,
+  of: ReplayedAlgorithm,
+  experiment: SpinReplayRecord['experiment'],
 ): ReplayPoint[] {
   const number = (value: unknown): number | null =>
     typeof value === 'number' && Number.isFinite(value) ? value : null;

@@ -1,14 +1,14 @@
 // The fields of a trace record that the view reads. Records of older versions
 // lack some; what the source could not tell is null.
 
-import type { Finding } from '../../words';
+import type { Finding, HostRecord } from '../../records';
 
 export type Maybe<T> = T | null | undefined;
 
 export interface TraceRecord {
   tier?: Maybe<string>;
   elapsed_s?: Maybe<number>;
-  host?: Maybe<Record<string, unknown>>;
+  host?: Maybe<HostRecord>;
   source?: Maybe<{
     kind?: string;
     placement?: string;

@@ -30,7 +30,7 @@ export function allMigrations(moves: Maybe<Migrations>): number | null {
 /** What the trace came to, as one sentence. */
 export function verdict(record: TraceRecord): string {
   const first = record.findings?.[0];
-  if (first) return first.sentence;
+  if (first?.sentence) return first.sentence;
   const totals = record.totals ?? {};
   return `${count(totals.threads ?? 0, 'thread')} ran for ${seconds(totals.cpu_s)} of CPU time within ${seconds(record.elapsed_s)}; nothing stands out.`;
 }

@@ -1,0 +1,8 @@
+// What records hold, as the types of the program say it: every field may be missing.
+
+export type * from '../../schema/records';
+
+/** A record that says this much. */
+export type Having<T, K extends keyof T> = T & {
+  [Name in K]-?: NonNullable<T[Name]>;
+};
