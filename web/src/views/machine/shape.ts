@@ -331,7 +331,7 @@ const shapeWords = (machine: Machine): string =>
         cores: 'core',
         cpus: 'CPU',
       }[name];
-      return number === undefined ? [] : [count(number, one)];
+      return typeof number === 'number' ? [count(number, one)] : [];
     })
     .join(', ');
 

@@ -3,7 +3,14 @@
 
 import { chart } from '../../chart';
 import { h, visible } from '../../dom';
-import { count, digits, percent, quantity, seconds } from '../../format';
+import {
+  count,
+  digits,
+  percent,
+  quantity,
+  seconds,
+  wholeNumber,
+} from '../../format';
 import type { AnyRecord } from '../../source';
 import type { Table } from '../../table';
 import { tableElement } from '../../table';
@@ -211,9 +218,9 @@ function costs(measured: Measured): HTMLElement | null {
       told(measured.scheduling.contextSwitch, 'ns'),
     ],
     ['Wake-up on another CPU', told(measured.scheduling.futexWake, 'ns')],
-    ['Core clock', figure(measured.clock['core_ghz'], 'GHz')],
-    ['Time-stamp counter', figure(measured.clock['tick_ghz'], 'GHz')],
-    ['Step of the clock', figure(measured.clock['step_ns'], 'ns')],
+    ['Core clock', figure(measured.clock.core_ghz, 'GHz')],
+    ['Time-stamp counter', figure(measured.clock.tick_ghz, 'GHz')],
+    ['Step of the clock', figure(measured.clock.step_ns, 'ns')],
   ];
   const hint =
     measured.pause.length > 0
@@ -238,9 +245,6 @@ function about(machine: Machine): HTMLElement {
   const restrictions = machine.restrictions
     .map((r) => `${r.by} leaves ${r.leaves}`)
     .join('; ');
-  const host = machine.measured
-    ? { ...machine.host, machine_spec: machine.measured.survey['machine_spec'] }
-    : machine.host;
   const warnings =
     machine.warnings.length > 0
       ? h(
@@ -253,7 +257,8 @@ function about(machine: Machine): HTMLElement {
     'About the machine',
     facts([
       ...hostFacts({
-        ...host,
+        ...machine.host,
+        machine_spec: machine.measured?.survey.machine_spec ?? null,
         counts: machine.counts,
         allowed: machine.allowed,
       }),
@@ -270,16 +275,7 @@ function about(machine: Machine): HTMLElement {
 }
 
 function effort(measured: Measured): HTMLElement {
-  const number = (name: string): number | null =>
-    typeof measured.effort[name] === 'number'
-      ? (measured.effort[name] as number)
-      : null;
-  const text = (name: string): string =>
-    typeof measured.survey[name] === 'string' ||
-    typeof measured.survey[name] === 'number'
-      ? `${measured.survey[name]}`
-      : '';
-  const thrown = [number('batches_switched'), number('batches_stolen')];
+  const { effort: spent, survey } = measured;
   const notes = [
     ...measured.notes,
     ...measured.leftOut.map((sentence) => `Left out: ${sentence}`),
@@ -287,24 +283,21 @@ function effort(measured: Measured): HTMLElement {
   return section(
     'How it was measured',
     facts([
-      [
-        'Time',
-        `${seconds(number('spent_s'))} of ${seconds(number('budget_s'))}`,
-      ],
+      ['Time', `${seconds(spent.spent_s)} of ${seconds(spent.budget_s)}`],
       [
         'Pairs',
-        `${number('pairs_measured') ?? '–'} measured, ${number('pairs_skipped') ?? '–'} skipped, ${number('pairs_verified') ?? '–'} verified of which ${number('pairs_disagreed') ?? '–'} disagreed; up to ${number('parallel_pairs') ?? '–'} at the same time`,
+        `${spent.pairs_measured ?? '–'} measured, ${spent.pairs_skipped ?? '–'} skipped, ${spent.pairs_verified ?? '–'} verified of which ${spent.pairs_disagreed ?? '–'} disagreed; up to ${spent.parallel_pairs ?? '–'} at the same time`,
       ],
       [
         'Batches',
-        `${number('batches')?.toLocaleString('en-US') ?? '–'}; thrown away for a switch ${thrown[0] ?? '–'}, for steal ${thrown[1] ?? '–'}`,
+        `${wholeNumber(spent.batches)}; thrown away for a switch ${spent.batches_switched ?? '–'}, for steal ${spent.batches_stolen ?? '–'}`,
       ],
       [
         'Steal',
-        number('steal_share') === null ? null : percent(number('steal_share')),
+        typeof spent.steal_share === 'number' && percent(spent.steal_share),
       ],
-      ['Seed', text('seed')],
-      ['Started', text('started')],
+      ['Seed', String(survey.seed ?? '')],
+      ['Started', survey.started],
     ]),
     notes.length > 0
       ? h('ul', {}, ...notes.map((note) => h('li', {}, visible(note))))
