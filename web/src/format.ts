@@ -8,8 +8,8 @@ const isNumber = (value: Maybe): value is number =>
   typeof value === 'number' && Number.isFinite(value);
 
 /** A value with digits that count, three unless told: "1.23", "12.3", "1234", "1.23e-5". */
-export function digits(value: number, places = 3): string {
-  if (!Number.isFinite(value)) return NONE;
+export function digits(value: Maybe, places = 3): string {
+  if (!isNumber(value)) return NONE;
   if (value === 0) return '0';
   // That of the rounded value: 99.96 has three digits before its point.
   const magnitude = Number(

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 
-import type { BenchKernel } from './record';
+import type { BenchKernel } from '../../records';
 import {
   cellRows,
   courses,
@@ -71,12 +71,11 @@ test('courses are by placement and threads, the baseline is 1, invalid cells are
 });
 
 test('half an interval is none', () => {
-  expect(yields({ schema: '', kernels: [KERNEL] })).toEqual([
+  expect(yields({ kernels: [KERNEL] })).toEqual([
     { kernel: 'pi', value: 0.2, low: null, high: null },
   ]);
   expect(
     yields({
-      schema: '',
       kernels: [{ ...KERNEL, question: 'smt_machine' }],
     })[0]!.kernel,
   ).toBe('pi, all cores');

@@ -2,14 +2,14 @@
 
 import { bytes, count, percent, quantity } from '../../format';
 import { finite } from '../../numbers';
-import type { BenchKernel, BenchRecord, Estimate } from './record';
+import type { Bench, BenchKernel, Estimate } from '../../records';
 
 export interface Speed {
   threads: number;
   value: number;
   low: number | null;
   high: number | null;
-  cell: string;
+  cell: string | null | undefined;
 }
 
 /** Speed-ups of a placement over threads. */
@@ -64,7 +64,7 @@ export function scalingSummary(kernel: BenchKernel): string {
 }
 
 /** Kernels with what the other CPUs of a core add. */
-export function yields(record: BenchRecord): {
+export function yields(record: Bench): {
   kernel: string;
   value: number;
   low: number | null;
@@ -81,7 +81,7 @@ export function yields(record: BenchRecord): {
             ? `${k.kernel}, all cores`
             : k.question === 'smt_core'
               ? `${k.kernel}, one core`
-              : k.kernel,
+              : (k.kernel ?? ''),
         value: y.value,
         low: known ? y.low! : null,
         high: known ? y.high! : null,
@@ -127,5 +127,5 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   sizes: 'sizes',
 };
 
-export const questionText = (question: string | undefined): string =>
+export const questionText = (question: BenchKernel['question']): string =>
   QUESTIONS[question ?? ''] ?? question ?? '';

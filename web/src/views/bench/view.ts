@@ -7,13 +7,13 @@ import { axis, chart, tooltip } from '../../chart';
 import { h, visible } from '../../dom';
 import { percent, seconds } from '../../format';
 import { intervalSeries, look, marker } from '../../intervals';
+import type { Bench, BenchKernel } from '../../records';
 import { rowAxis, ticksThatFit } from '../../rows';
 import type { AnyRecord } from '../../source';
 import { tableElement } from '../../table';
 import type { Page, Part, View } from '../../view';
 import { stack } from '../../view';
 import { facts, findingList, hostFacts, section } from '../../words';
-import type { BenchKernel, BenchRecord } from './record';
 import {
   cellRows,
   courses,
@@ -25,7 +25,7 @@ import {
 
 /** Draws a `pinwise.bench/1`. */
 export function benchView(record: AnyRecord, page: Page): View {
-  const bench = record as unknown as BenchRecord;
+  const bench = record as Bench;
   const kernels = (bench.kernels ?? []).filter(
     (kernel) => typeof kernel.kernel === 'string',
   );
@@ -98,7 +98,7 @@ export function benchView(record: AnyRecord, page: Page): View {
           typeof bench.elapsed_s === 'number' ? seconds(bench.elapsed_s) : null,
         ],
         ...hostFacts(bench.host),
-        ['pinwise', bench.pinwise_version ?? null],
+        ['pinwise', bench.pinwise_version],
         ['Tags', (bench.tags ?? []).join(', ')],
       ]),
     ),
@@ -220,7 +220,7 @@ function scalingTable(kernel: BenchKernel): NonNullable<ChartPlan['table']> {
   };
 }
 
-function yieldPlan(record: BenchRecord): ChartPlan | null {
+function yieldPlan(record: Bench): ChartPlan | null {
   const rows = yields(record);
   if (rows.length === 0) return null;
   const ends = rows.flatMap((r) => [
@@ -343,7 +343,7 @@ function yieldTable(
   };
 }
 
-function scores(record: BenchRecord): HTMLElement | null {
+function scores(record: Bench): HTMLElement | null {
   const rows = (record.scores ?? []).filter((s) => typeof s.score === 'number');
   if (rows.length === 0) return null;
   return section(
@@ -359,10 +359,10 @@ function scores(record: BenchRecord): HTMLElement | null {
         { name: 'Kernels' },
       ],
       rows: rows.map((s) => [
-        s.group ?? null,
+        s.group,
         questionText(s.question),
-        s.cell ?? null,
-        s.reference ?? null,
+        s.cell,
+        s.reference,
         `×${s.score!.toFixed(2)}`,
         (s.kernels ?? []).join(', '),
       ]),

@@ -2,7 +2,7 @@
 
 import { change, quantity } from '../../format';
 import { positive } from '../../numbers';
-import type { DiffRecord, FigureChange } from './record';
+import type { DiffRecord, FigureChange } from '../../records';
 
 export const VERDICTS: Readonly<Record<string, string>> = {
   lower: 'lower',
@@ -12,8 +12,8 @@ export const VERDICTS: Readonly<Record<string, string>> = {
 };
 
 /** "cpu:0 over os-default". */
-const title = (figure: FigureChange): string =>
-  figure.over ? `${figure.name} over ${figure.over}` : figure.name;
+const title = ({ name, over }: FigureChange): string =>
+  over ? `${name} over ${over}` : (name ?? '');
 
 export interface RatioRow {
   name: string;

@@ -5,15 +5,16 @@ import { axis, chart, tooltip } from '../../chart';
 import { h, visible } from '../../dom';
 import { minute } from '../../format';
 import { intervalSeries, marker } from '../../intervals';
+import type { DiffRecord } from '../../records';
 import { rowAxis, ticksThatFit } from '../../rows';
 import { ratioLabel, ratioRange, ratioTicks } from '../../scales';
 import type { AnyRecord } from '../../source';
+import type { TableCell } from '../../table';
 import { tableElement } from '../../table';
 import type { Theme } from '../../theme';
 import type { Page, Part, View } from '../../view';
 import { stack } from '../../view';
 import { section } from '../../words';
-import type { DiffRecord, DiffSide } from './record';
 import type { RatioRow } from './shape';
 import {
   changeText,
@@ -25,7 +26,7 @@ import {
 
 /** Draws a `pinwise.diff/1`. */
 export function diffView(record: AnyRecord, _page: Page): View {
-  const diff = record as unknown as DiffRecord;
+  const diff = record as DiffRecord;
   const rows = ratioRows(diff);
   const plot: Part | null = rows.length > 0 ? chart(plan(rows)) : null;
   const caveats = diff.caveats ?? [];
@@ -46,23 +47,23 @@ export function diffView(record: AnyRecord, _page: Page): View {
 }
 
 function sides(diff: DiffRecord): HTMLElement {
-  const link = (side: DiffSide | undefined): Node | string | null =>
+  const link = (side: DiffRecord['a']): TableCell =>
     side?.id
       ? h('a', { href: `#/record/${encodeURIComponent(side.id)}` }, side.id)
       : null;
   const both = (
     name: string,
-    of: (side: DiffSide | undefined) => string | Node | null,
-  ): (string | Node | null)[] => [name, of(diff.a), of(diff.b)];
+    of: (side: DiffRecord['a']) => TableCell,
+  ): TableCell[] => [name, of(diff.a), of(diff.b)];
   return tableElement({
     caption: 'What is compared',
     columns: [{ name: 'Side' }, { name: 'A' }, { name: 'B' }],
     rows: [
       both('Record', link),
-      both('About', (s) => s?.title ?? null),
+      both('About', (s) => s?.title),
       both('Time', (s) => (s?.time ? `${minute(s.time)} UTC` : null)),
-      both('Host', (s) => s?.host ?? null),
-      both('Machine', (s) => s?.machine ?? null),
+      both('Host', (s) => s?.host),
+      both('Machine', (s) => s?.machine),
     ],
   });
 }
@@ -79,7 +80,7 @@ function machineChanges(diff: DiffRecord): HTMLElement {
     tableElement({
       caption: `The machine changed in ${changes.length === 1 ? 'one thing' : `${changes.length} things`}`,
       columns: [{ name: 'What' }, { name: 'A' }, { name: 'B' }],
-      rows: changes.map((c) => [c.what, c.a ?? null, c.b ?? null]),
+      rows: changes.map((c) => [c.what, c.a, c.b]),
     }),
   );
 }

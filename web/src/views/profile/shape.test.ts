@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 
-import type { Change, ProfileDiff, ProfileRecord } from './record';
+import type { ChangeRecord, ProfileDiff, ProfileRecord } from '../../records';
 import {
   boxes,
   changeTable,
@@ -88,7 +88,11 @@ test('a tree whose parents lead nowhere is still drawn', () => {
   expect(flameOf({})).toBeNull();
 });
 
-const change = (before_s: number, after_s: number, half: number): Change => ({
+const change = (
+  before_s: number,
+  after_s: number,
+  half: number,
+): ChangeRecord => ({
   before_samples: 1,
   after_samples: 1,
   before_s,

@@ -1,8 +1,14 @@
 // Profiles as trees that can be drawn, and as tables.
 
 import { count, digits, percent, seconds, wholeNumber } from '../../format';
+import { finite } from '../../numbers';
+import type {
+  ChangeRecord,
+  ProfileDiff,
+  ProfileRecord,
+  SpotRecord,
+} from '../../records';
 import type { Table } from '../../table';
-import type { Change, ProfileDiff, ProfileRecord, Spot } from './record';
 
 /** A call in a flame graph. */
 export interface Frame {
@@ -67,31 +73,36 @@ function flame(calls: readonly Call[], all: Omit<Call, 'parent'>): Flame {
   return { frames, deepest };
 }
 
+type Maybe<T> = T | null | undefined;
+
+export const timeOf = (amount: Maybe<{ cpu_s?: number | null }>): number =>
+  amount?.cpu_s ?? 0;
+
+const longer = (change: Maybe<ChangeRecord>): number =>
+  Math.max(change?.before_s ?? 0, change?.after_s ?? 0);
+
 /** The flame graph of a profile: time of callees is part of their callers'. */
 export function flameOf(record: ProfileRecord): Flame | null {
   const calls = record.calls;
-  if (!calls || calls.nodes.length === 0) return null;
-  const times = calls.nodes.map((node) => node.cpu_s);
-  for (let at = calls.nodes.length - 1; at >= 0; at -= 1) {
-    const parent = calls.nodes[at]!.parent ?? -1;
+  const nodes = calls?.nodes ?? [];
+  if (nodes.length === 0) return null;
+  const times = nodes.map(timeOf);
+  for (let at = nodes.length - 1; at >= 0; at -= 1) {
+    const parent = nodes[at]!.parent ?? -1;
     if (parent >= 0 && parent < at) times[parent]! += times[at]!;
   }
-  const whole = calls.nodes.reduce((sum, node) => sum + node.cpu_s, 0);
+  const whole = nodes.reduce((sum, node) => sum + timeOf(node), 0);
   const share = (time: number): string =>
     `${seconds(time)}, ${percent(time / whole)} of all`;
-  const list = calls.nodes.map((node, at): Call => {
-    const called = calls.functions[node.function] ?? {
-      name: '?',
-      kind: 'left_out',
-    };
+  const list = nodes.map((node, at): Call => {
+    const called = calls?.functions?.[node.function ?? -1];
+    const time = timeOf(node);
     const own =
-      node.cpu_s > 0 && node.cpu_s < times[at]!
-        ? `, ${seconds(node.cpu_s)} in its own code`
-        : '';
+      time > 0 && time < times[at]! ? `, ${seconds(time)} in its own code` : '';
     return {
-      name: called.name,
-      module: called.module ?? '',
-      kind: called.kind,
+      name: called?.name ?? '?',
+      module: called?.module ?? '',
+      kind: called?.kind ?? 'left_out',
       parent: node.parent ?? -1,
       time: times[at]!,
       words: share(times[at]!) + own,
@@ -110,10 +121,8 @@ export function flameOf(record: ProfileRecord): Flame | null {
 export function flameOfDiff(diff: ProfileDiff): Flame | null {
   const calls = diff.calls ?? [];
   if (calls.length === 0) return null;
-  const whole = Math.max(diff.total.before_s, diff.total.after_s, 1e-12);
-  const widths = calls.map((call) =>
-    Math.max(call.total.before_s, call.total.after_s),
-  );
+  const whole = Math.max(longer(diff.total), 1e-12);
+  const widths = calls.map((call) => longer(call.total));
   // Callees together can be wider than their caller, whose sides are summed apart.
   const inside = new Array<number>(calls.length).fill(0);
   for (let at = calls.length - 1; at >= 0; at -= 1) {
@@ -122,7 +131,7 @@ export function flameOfDiff(diff: ProfileDiff): Flame | null {
     if (parent >= 0 && parent < at) inside[parent]! += widths[at]!;
   }
   const list = calls.map((call, at): Call => ({
-    name: call.name,
+    name: call.name ?? '?',
     module: call.module ?? '',
     kind: kindOfChange(call.total, whole),
     parent: call.parent ?? -1,
@@ -142,18 +151,22 @@ export function flameOfDiff(diff: ProfileDiff): Flame | null {
   });
 }
 
-function kindOfChange(change: Change | undefined, whole: number): string {
-  if (!change || change.is_noise || Math.abs(change.delta_s) < FLAT * whole)
-    return 'flat';
-  return change.delta_s > 0 ? 'up' : 'down';
+function kindOfChange(change: Maybe<ChangeRecord>, whole: number): string {
+  const delta = change?.delta_s ?? 0;
+  if (change?.is_noise || Math.abs(delta) < FLAT * whole) return 'flat';
+  return delta > 0 ? 'up' : 'down';
 }
 
 /** A signed time: "+12.3 ms". */
-export function signed(time: number): string {
+export function signed(time: Maybe<number>): string {
+  if (!finite(time)) return '–';
   return `${time < 0 ? '−' : '+'}${seconds(Math.abs(time))}`;
 }
 
-export function changeWords(change: Change | undefined, unit: string): string {
+export function changeWords(
+  change: Maybe<ChangeRecord>,
+  unit: Maybe<string>,
+): string {
   if (!change) return 'not told';
   const chance = change.is_noise ? ', which may be chance' : '';
   return `${signed(change.delta_s)} per ${unit} (${signed(change.low_s)} to ${signed(change.high_s)})${chance}; ${seconds(change.before_s)} before, ${seconds(change.after_s)} after`;
@@ -232,7 +245,7 @@ export function functionTable(
   const more =
     functions.length > most ? `; the first ${most} of ${functions.length}` : '';
   const beyond = left?.count
-    ? `; ${count(left.count, 'function')} with ${seconds(left.own.cpu_s)} are not in the record`
+    ? `; ${count(left.count, 'function')} with ${seconds(left.own?.cpu_s)} are not in the record`
     : '';
   return {
     caption: `Functions, the longest own time first${more}${beyond}`,
@@ -253,14 +266,14 @@ export function functionTable(
       .slice(0, most)
       .map((row) => [
         row.name,
-        seconds(row.own.cpu_s),
+        seconds(row.own?.cpu_s),
         seconds(row.own_error_s),
-        percent(row.own.cpu_s / whole),
-        seconds(row.total.cpu_s),
-        seconds(row.waits.cpu_s),
-        wholeNumber(row.own.samples),
+        percent(timeOf(row.own) / whole),
+        seconds(row.total?.cpu_s),
+        seconds(row.waits?.cpu_s),
+        wholeNumber(row.own?.samples),
         fileName(row.module),
-        KIND_WORDS[row.kind] ?? row.kind,
+        KIND_WORDS[row.kind ?? ''] ?? row.kind,
       ]),
   };
 }
@@ -277,29 +290,32 @@ export function threadTable(record: ProfileRecord): Table | null {
       ),
     ],
     rows: threads.map((row) => [
-      row.threads > 1
+      (row.threads ?? 1) > 1
         ? `${row.name} (${row.threads})`
         : `${row.name} ${row.thread ?? ''}`.trim(),
-      seconds(row.sampled.cpu_s),
-      seconds(row.waits.cpu_s),
+      seconds(row.sampled?.cpu_s),
+      seconds(row.waits?.cpu_s),
       seconds(row.cpu_s),
-      wholeNumber(row.sampled.samples),
+      wholeNumber(row.sampled?.samples),
     ]),
   };
 }
+
+const METHODS: Readonly<Record<string, string>> = {
+  fp: 'frame pointers',
+  dwarf: 'unwind tables',
+};
 
 /** How complete the stacks are, in words. */
 export function stackWords(record: ProfileRecord): string | null {
   const { stacks, total } = record;
   if (!stacks || !total?.samples) return null;
-  const by =
-    { fp: 'frame pointers', dwarf: 'unwind tables' }[stacks.by] ?? stacks.by;
   const least = stacks.by === 'fp' ? 'at least ' : '';
-  return `${least}${percent(stacks.broken.samples / total.samples)}; by ${by}, ${stacks.mean_frames.toFixed(1)} frames on average`;
+  return `${least}${percent((stacks.broken?.samples ?? 0) / total.samples)}; by ${METHODS[stacks.by ?? ''] ?? stacks.by}, ${stacks.mean_frames?.toFixed(1) ?? '–'} frames on average`;
 }
 
 /** Where an instruction is, in words. */
-export function spotName(spot: Spot): string {
+export function spotName(spot: SpotRecord): string {
   const offset =
     spot.offset === null || spot.offset === undefined
       ? ''
@@ -310,11 +326,6 @@ export function spotName(spot: Spot): string {
 export function changeTable(diff: ProfileDiff, most: number): Table | null {
   const functions = diff.functions ?? [];
   if (functions.length === 0) return null;
-  const seen: Readonly<Record<string, string>> = {
-    came: 'new',
-    gone: 'gone',
-    both: '',
-  };
   const left =
     Math.max(0, functions.length - most) + (diff.functions_left_out ?? 0);
   return {
@@ -330,13 +341,17 @@ export function changeTable(diff: ProfileDiff, most: number): Table | null {
     rows: functions
       .slice(0, most)
       .map((row) => [
-        `${row.name}${seen[row.seen] ? ` (${seen[row.seen]})` : ''}`,
-        signed(row.own.delta_s),
-        `${signed(row.own.low_s)} to ${signed(row.own.high_s)}`,
-        seconds(row.own.before_s),
-        seconds(row.own.after_s),
-        signed(row.waits.delta_s),
-        row.own.is_noise ? 'may be chance' : 'yes',
+        row.seen === 'came'
+          ? `${row.name} (new)`
+          : row.seen === 'gone'
+            ? `${row.name} (gone)`
+            : row.name,
+        signed(row.own?.delta_s),
+        `${signed(row.own?.low_s)} to ${signed(row.own?.high_s)}`,
+        seconds(row.own?.before_s),
+        seconds(row.own?.after_s),
+        signed(row.waits?.delta_s),
+        row.own?.is_noise ? 'may be chance' : 'yes',
         fileName(row.module),
       ]),
   };
@@ -346,5 +361,5 @@ export function changeTable(diff: ProfileDiff, most: number): Table | null {
 export function pausingWords(diff: ProfileDiff): string | null {
   const told = diff.pausing;
   if (!told) return null;
-  return `Of the change of waiting in spin hints, ${signed(told.by_more_s)} per ${diff.unit} comes from ${told.after_pauses >= told.before_pauses ? 'more' : 'fewer'} PAUSEs (${digits(told.before_pauses)} before, ${digits(told.after_pauses)} after) and ${signed(told.by_longer_s)} from ${told.by_longer_s >= 0 ? 'longer' : 'shorter'} ones.`;
+  return `Of the change of waiting in spin hints, ${signed(told.by_more_s)} per ${diff.unit} comes from ${(told.after_pauses ?? 0) >= (told.before_pauses ?? 0) ? 'more' : 'fewer'} PAUSEs (${digits(told.before_pauses)} before, ${digits(told.after_pauses)} after) and ${signed(told.by_longer_s)} from ${(told.by_longer_s ?? 0) >= 0 ? 'longer' : 'shorter'} ones.`;
 }

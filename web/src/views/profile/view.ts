@@ -5,14 +5,15 @@ import '../trace/trace.css';
 
 import { h, svg, visible } from '../../dom';
 import { count, digits, percent, seconds, wholeNumber } from '../../format';
+import type { ProfileDiff, ProfileRecord, SpotRecord } from '../../records';
 import type { AnyRecord } from '../../source';
 import type { Table } from '../../table';
 import { tableElement } from '../../table';
 import type { Part, View } from '../../view';
 import { facts, hostFacts, section } from '../../words';
 import { flameGraph } from './flame';
-import type { ProfileDiff, ProfileRecord, Spot } from './record';
 import * as shape from './shape';
+import { timeOf } from './shape';
 
 /** Functions told in tables. */
 const MOST_FUNCTIONS = 60;
@@ -29,7 +30,7 @@ const noteList = (
     : null;
 
 export function profileView(any: AnyRecord): View {
-  const record = any as unknown as ProfileRecord;
+  const record = any as ProfileRecord;
   const tree = shape.flameOf(record);
   const whole = record.total?.cpu_s ?? 0;
   const graph =
@@ -68,8 +69,8 @@ function functions(table: Table | null): HTMLElement | null {
 
 function figures(record: ProfileRecord): [string, string | null][] {
   const { total, work, kernel, waits, pause } = record;
-  const share = (cpu_s: number | undefined): string | null =>
-    cpu_s === undefined
+  const share = (cpu_s: number | null | undefined): string | null =>
+    typeof cpu_s !== 'number'
       ? null
       : `${seconds(cpu_s)} (${percent(cpu_s / Math.max(total?.cpu_s ?? 0, 1e-12))})`;
   const each = total?.cpu_s_per_unit;
@@ -77,7 +78,7 @@ function figures(record: ProfileRecord): [string, string | null][] {
     ['CPU time', total ? seconds(total.cpu_s) : null],
     [
       `CPU time per ${work?.unit ?? 'unit'}`,
-      each === null || each === undefined ? null : seconds(each),
+      typeof each === 'number' ? seconds(each) : null,
     ],
     ['In the kernel', kernel ? share(kernel.cpu_s) : null],
     ['Waiting in spin hints', waits ? share(waits.cpu_s) : null],
@@ -99,7 +100,7 @@ function sampling(record: ProfileRecord): [string, string | null][] {
     ['Lost samples', record.lost ? String(record.lost) : null],
     [
       'CPU time of pinwise itself',
-      record.own_cpu_s === undefined ? null : seconds(record.own_cpu_s),
+      typeof record.own_cpu_s === 'number' ? seconds(record.own_cpu_s) : null,
     ],
   ];
 }
@@ -116,24 +117,28 @@ function spots(record: ProfileRecord): HTMLElement | null {
   );
 }
 
-function spotElement(spot: Spot, whole: number, isOpen: boolean): HTMLElement {
+function spotElement(
+  spot: SpotRecord,
+  whole: number,
+  isOpen: boolean,
+): HTMLElement {
   const name = visible(shape.spotName(spot));
-  const title = `${name}: ${seconds(spot.own.cpu_s)}, ${percent(spot.own.cpu_s / Math.max(whole, 1e-12))} of all`;
-  const hottest = Math.max(...spot.lines.map((line) => line.own.cpu_s), 1e-12);
-  const rows = spot.lines.map((line) =>
-    h(
+  const title = `${name}: ${seconds(spot.own?.cpu_s)}, ${percent(timeOf(spot.own) / Math.max(whole, 1e-12))} of all`;
+  const lines = spot.lines ?? [];
+  const hottest = Math.max(...lines.map(({ own }) => timeOf(own)), 1e-12);
+  const rows = lines.map((line) => {
+    const time = timeOf(line.own);
+    return h(
       'tr',
       { class: line.is_hint ? 'hint' : '' },
       h('th', { scope: 'row' }, line.address?.toString(16) ?? '–'),
-      h('td', {}, line.own.cpu_s > 0 ? bar(line.own.cpu_s / hottest) : ''),
+      h('td', {}, time > 0 ? bar(time / hottest) : ''),
       h(
         'td',
         { class: 'number' },
-        line.own.cpu_s > 0
-          ? percent(line.own.cpu_s / Math.max(whole, 1e-12))
-          : '',
+        time > 0 ? percent(time / Math.max(whole, 1e-12)) : '',
       ),
-      h('td', {}, visible(line.text)),
+      h('td', {}, line.text),
       h(
         'td',
         {},
@@ -141,8 +146,8 @@ function spotElement(spot: Spot, whole: number, isOpen: boolean): HTMLElement {
           .filter(Boolean)
           .join(', '),
       ),
-    ),
-  );
+    );
+  });
   const heads = [
     'Address',
     'Time here',
@@ -151,7 +156,7 @@ function spotElement(spot: Spot, whole: number, isOpen: boolean): HTMLElement {
     'Hint',
   ].map((text) => h('th', { scope: 'col' }, text));
   const body =
-    spot.lines.length === 0
+    lines.length === 0
       ? h('p', { class: 'muted' }, 'The code here could not be read.')
       : h(
           'div',
@@ -192,7 +197,7 @@ function bar(share: number): SVGElement {
 }
 
 export function profileDiffView(any: AnyRecord): View {
-  const diff = any as unknown as ProfileDiff;
+  const diff = any as ProfileDiff;
   const tree = shape.flameOfDiff(diff);
   const graph =
     tree &&
