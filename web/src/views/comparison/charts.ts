@@ -5,10 +5,10 @@ import { axis, tooltip } from '../../chart';
 import { visible } from '../../dom';
 import { quantity } from '../../format';
 import { intervalSeries, marker } from '../../intervals';
+import type { Comparison } from '../../records';
 import { nameWidth, rowAxis, ticksThatFit } from '../../rows';
 import { decadeTicks, ratioLabel, ratioRange, ratioTicks } from '../../scales';
 import type { Theme } from '../../theme';
-import type { ComparisonRecord } from './record';
 import type { ArmLine, RatioLine, Standing } from './shape';
 import {
   contrastRows,
@@ -40,7 +40,7 @@ export function standingColour(standing: Standing, colours: Theme): string {
 
 /** Every arm over the baseline; null without contrasts. */
 export function ratioPlan(
-  record: ComparisonRecord,
+  record: Comparison,
   lines: readonly ArmLine[],
 ): ChartPlan | null {
   const isUp = isRate(record);
@@ -277,7 +277,7 @@ export function along(values: readonly number[]): Along {
 
 /** Every run of every arm; null without runs. */
 export function dotsPlan(
-  record: ComparisonRecord,
+  record: Comparison,
   all: readonly ArmLine[],
 ): ChartPlan | null {
   const lines = all.filter((line) => line.dots.length > 0);

@@ -5,10 +5,10 @@ import { axis, tooltip } from '../../chart';
 import { visible } from '../../dom';
 import { change, percent, quantity } from '../../format';
 import { look, marker } from '../../intervals';
+import type { Comparison } from '../../records';
 import { ratioLabel, ratioTicks } from '../../scales';
 import type { Theme } from '../../theme';
 import { along } from './charts';
-import type { ComparisonRecord } from './record';
 import type { ArmLine, Moment } from './shape';
 import { moments, quantileRows, steps, timeSummary, wander } from './shape';
 
@@ -275,7 +275,7 @@ function momentTold(
  * a histogram's bins or a smoothed density, nothing hides or makes a tail.
  */
 export function spreadPlan(
-  record: ComparisonRecord,
+  record: Comparison,
   all: readonly ArmLine[],
 ): ChartPlan | null {
   const lines = all.filter((line) => line.dots.length > 1);

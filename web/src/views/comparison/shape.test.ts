@@ -2,7 +2,6 @@
 
 import { expect, test } from 'vitest';
 
-import type { ComparisonRecord, Contrast, Run } from './record';
 import {
   armLines,
   armRows,
@@ -15,12 +14,13 @@ import {
   wander,
 } from './shape';
 import { quantile } from '../../numbers';
+import type { Comparison, ContrastRecord, RunRecord } from '../../records';
 
 const run = (
   value: number | null,
   at_s: number,
-  more: Partial<Run> = {},
-): Run => ({
+  more: Partial<RunRecord> = {},
+): RunRecord => ({
   at_s,
   block: at_s,
   wall_s: 2,
@@ -28,7 +28,7 @@ const run = (
   ...more,
 });
 
-function comparison(more: Partial<ComparisonRecord> = {}): ComparisonRecord {
+function comparison(more: Partial<Comparison> = {}): Comparison {
   const effect = {
     value: -20,
     low: -30,
@@ -36,7 +36,7 @@ function comparison(more: Partial<ComparisonRecord> = {}): ComparisonRecord {
     text: '−20.0 %',
     interval: '−30.0 to −10.0 %',
   };
-  const contrast: Contrast = { arm: 'b', effect, verdict: 'faster' };
+  const contrast: ContrastRecord = { arm: 'b', effect, verdict: 'faster' };
   return {
     schema: 'pinwise.comparison/1',
     baseline: 'a',
@@ -76,7 +76,7 @@ test('arms stand in order of cost, those without runs last', () => {
 });
 
 test('where higher is better the highest value stands first', () => {
-  const inverse = (value: number): Run => ({
+  const inverse = (value: number): RunRecord => ({
     metric: { value, cost: 1 / value },
   });
   const lines = armLines(

@@ -2,8 +2,13 @@
 
 import { change, count, percent, quantity } from '../../format';
 import { ascending, finite, median, quantile } from '../../numbers';
-import type { HeadlineRecord as Headline } from '../../records';
-import type { Arm, ComparisonRecord, Contrast, Effect } from './record';
+import type {
+  Arm,
+  Comparison,
+  ContrastRecord,
+  EffectRecord,
+  HeadlineRecord,
+} from '../../records';
 
 /** How an arm stands, for its place and colour; the record has the word for it. */
 export type Standing =
@@ -38,7 +43,7 @@ export interface ArmLine {
   median: number | null;
   low: number | null;
   high: number | null;
-  contrast: Contrast | null;
+  contrast: ContrastRecord | null;
 }
 
 const orNull = (value: unknown): number | null =>
@@ -68,44 +73,39 @@ function dotsOf(arm: Arm): Dot[] {
 
 function standingOf(
   arm: Arm,
-  record: ComparisonRecord,
-  contrast: Contrast | undefined,
+  record: Comparison,
+  contrast: ContrastRecord | undefined,
 ): Standing {
   if (arm.invalid) return 'invalid';
   if (arm.name === record.baseline) return 'baseline';
   if (arm.eliminated) return 'eliminated';
-  switch (contrast?.verdict) {
-    case 'faster':
-    case 'slower':
-    case 'same':
-    case 'undecided':
-      return contrast.verdict;
-    default:
-      return 'unknown';
-  }
+  const verdicts = ['faster', 'slower', 'same', 'undecided'] as const;
+  return verdicts.find((known) => known === contrast?.verdict) ?? 'unknown';
 }
 
 /** The arms, least cost first; those without runs last. */
-export function armLines(record: ComparisonRecord): ArmLine[] {
+export function armLines(record: Comparison): ArmLine[] {
   const contrasts = new Map((record.contrasts ?? []).map((c) => [c.arm, c]));
-  const lines = (record.arms ?? [])
-    .filter((arm) => typeof arm.name === 'string')
-    .map((arm) => {
-      const dots = dotsOf(arm);
-      const contrast = contrasts.get(arm.name);
-      return {
-        name: arm.name,
+  const lines = (record.arms ?? []).flatMap((arm): ArmLine[] => {
+    const { name } = arm;
+    if (typeof name !== 'string') return [];
+    const dots = dotsOf(arm);
+    const contrast = contrasts.get(name);
+    return [
+      {
+        name,
         arm,
         standing: standingOf(arm, record, contrast),
         word: arm.standing || 'no verdict',
-        isBest: arm.name === record.best,
+        isBest: name === record.best,
         dots,
         median: orNull(arm.estimate?.value) ?? median(dots.map((d) => d.value)),
         low: orNull(arm.estimate?.low),
         high: orNull(arm.estimate?.high),
         contrast: contrast ?? null,
-      };
-    });
+      },
+    ];
+  });
   const cost = (line: ArmLine): number =>
     median(line.dots.map((d) => d.cost)) ?? Infinity;
   const costs = new Map(lines.map((line) => [line, cost(line)]));
@@ -119,11 +119,11 @@ export interface Head {
   /** Has it ended with a verdict? */
   isEnded: boolean;
   sentence: string;
-  figure: Headline | null;
+  figure: HeadlineRecord | null;
 }
 
 /** What a reader sees first. */
-export function head(record: ComparisonRecord): Head {
+export function head(record: Comparison): Head {
   const runs = (record.arms ?? []).reduce(
     (sum, arm) => sum + (arm.runs?.length ?? 0),
     0,
@@ -142,7 +142,7 @@ export function head(record: ComparisonRecord): Head {
   };
 }
 
-export const isRate = (record: ComparisonRecord): boolean =>
+export const isRate = (record: Comparison): boolean =>
   record.metric?.better === 'higher';
 
 export interface RatioLine {
@@ -319,17 +319,17 @@ export function quantileRows(
     });
 }
 
-const told = (effect: Effect | null | undefined): string | null =>
+const told = (effect: EffectRecord | null | undefined): string | null =>
   effect?.text
     ? effect.text + (effect.interval ? ` (${effect.interval})` : '')
     : null;
 
 /** A contrast as another judge sees it; null where it was not asked. */
-const judged = (contrast: Contrast, judge: string): string | null =>
+const judged = (contrast: ContrastRecord, judge: string): string | null =>
   told(contrast.others?.find((other) => other.judge === judge)?.effect);
 
 /** What the ratio depends on, so that it is not to be relied on elsewhere. */
-function dependences(contrast: Contrast): string {
+function dependences(contrast: ContrastRecord): string {
   const all: [unknown, string][] = [
     [contrast.depends_on_load, 'load'],
     [contrast.depends_on_tail, 'tail'],

@@ -4,6 +4,7 @@ import { h, visible } from '../../dom';
 import { count, percent, quantity, seconds } from '../../format';
 import { chartSlot, keeper } from '../../keep';
 import { commandList, headline, recordCommands } from '../../headline';
+import type { Comparison } from '../../records';
 import type { AnyRecord } from '../../source';
 import { cpuStrip } from '../../strip';
 import { tableElement } from '../../table';
@@ -17,7 +18,6 @@ import {
 } from '../../words';
 import { contrastTable, dotsPlan, ratioPlan } from './charts';
 import { spreadPlan, timePlan } from './courses';
-import type { ComparisonRecord } from './record';
 import type { ArmLine } from './shape';
 import { armLines, armRows, head, isRate, traceRows } from './shape';
 
@@ -55,7 +55,7 @@ export function comparisonView(record: AnyRecord, page: Page): View {
   let wasEnded: boolean | null = null;
 
   const update = (next: AnyRecord): void => {
-    const now = next as unknown as ComparisonRecord;
+    const now = next as Comparison;
     const lines = armLines(now);
     const said = head(now);
     top.show([said, now.verdict, now.best, now.again], () => topPart(now));
@@ -73,7 +73,7 @@ export function comparisonView(record: AnyRecord, page: Page): View {
       ? 'Nothing that disturbs a measurement was found.'
       : 'They are looked for when it ends.';
     findings.show([now.findings, noFindings], () => [
-      section('Findings', findingList(now.findings ?? [], noFindings)),
+      section('Findings', findingList(now.findings, noFindings)),
     ]);
     scheduler.show(traceRows(lines), () => [schedulerPart(lines)]);
     method.show(
@@ -138,7 +138,7 @@ function armChoice(changed: () => void): {
 /** A longer command stands with the method, so that the drawing comes early. */
 const LONG_COMMAND = 260;
 
-function topPart(record: ComparisonRecord): (Node | null)[] {
+function topPart(record: Comparison): (Node | null)[] {
   const said = head(record);
   const verdict = record.verdict;
   const again =
@@ -163,10 +163,7 @@ function topPart(record: ComparisonRecord): (Node | null)[] {
   ];
 }
 
-function tables(
-  record: ComparisonRecord,
-  lines: readonly ArmLine[],
-): HTMLElement {
+function tables(record: Comparison, lines: readonly ArmLine[]): HTMLElement {
   const unit = record.metric?.unit ?? '';
   const contrasts = contrastTable(lines);
   return section(
@@ -187,7 +184,7 @@ function tables(
   );
 }
 
-function metricWord(record: ComparisonRecord): string {
+function metricWord(record: Comparison): string {
   const name = record.metric?.name ?? 'the metric';
   return isRate(record) ? `${name} (higher is better)` : name;
 }
@@ -222,13 +219,13 @@ const STOPPED: Readonly<Record<string, string>> = {
 };
 
 function methodPart(
-  record: ComparisonRecord,
+  record: Comparison,
   lines: readonly ArmLine[],
 ): HTMLElement {
   const { plan } = record;
   const share = (value: number | null | undefined): string | null =>
     typeof value === 'number' ? percent(value, value < 0.001 ? 2 : 1) : null;
-  const allowed = String(record.host?.['allowed'] ?? '');
+  const allowed = record.host?.allowed ?? '';
   const again = record.again ?? '';
   return section(
     'How it was measured',
@@ -306,11 +303,11 @@ function methodPart(
       [
         'Took',
         record.stopped && typeof record.elapsed_s === 'number'
-          ? `${quantity(record.elapsed_s, 's')}${record.host?.['simulated'] ? ' of simulated time' : ''}`
+          ? `${quantity(record.elapsed_s, 's')}${record.host?.simulated ? ' of simulated time' : ''}`
           : null,
       ],
       ...hostFacts(record.host),
-      ['pinwise', record.pinwise_version ?? null],
+      ['pinwise', record.pinwise_version],
       ['Tags', (record.tags ?? []).join(', ')],
     ]),
     again.length > LONG_COMMAND ? commandList(recordCommands([], again)) : null,
@@ -335,12 +332,12 @@ function placements(lines: readonly ArmLine[], allowed: string): HTMLElement {
     ],
     rows: lines.map(({ name, arm }) => [
       name,
-      arm.cpus ?? null,
+      arm.cpus,
       arm.cpus ? cpuStrip(arm.cpus, allowed || arm.cpus) : null,
-      arm.placement?.cores ?? null,
-      arm.placement?.llcs ?? null,
-      arm.placement?.numa_nodes ?? null,
-      arm.placement?.packages ?? null,
+      arm.placement?.cores,
+      arm.placement?.llcs,
+      arm.placement?.numa_nodes,
+      arm.placement?.packages,
       arm.placement?.memory
         ? `${arm.placement.memory} ${(arm.placement.memory_nodes ?? []).join(',')}`
         : 'inherited',

@@ -5,10 +5,10 @@ import { axis, tooltip } from '../../chart';
 import { visible } from '../../dom';
 import { change, percent, quantity } from '../../format';
 import { intervalSeries, marker } from '../../intervals';
+import type { SearchRecord } from '../../records';
 import { rowAxis, ticksThatFit } from '../../rows';
 import { decadeTicks, ratioLabel, ratioRange, ratioTicks } from '../../scales';
 import type { Theme } from '../../theme';
-import type { SearchRecord } from './record';
 import type { Against, Step } from './shape';
 import {
   checks,

@@ -2,8 +2,8 @@
 
 import { expect, test } from 'vitest';
 
+import type { SearchRecord } from '../../records';
 import { compareCells, narrowed } from '../../sortable';
-import type { SearchRecord } from './record';
 import {
   candidateRows,
   checks,
@@ -91,13 +91,11 @@ test('candidates come with the least expected cost first, unknown figures as a d
 test('what is missing is left out', () => {
   expect(
     progressSteps({
-      schema: '',
       progress: [{ runs: 3 }, { runs: 4, predicted: 1, leader: 'a' }],
     }).map((s) => s.runs),
   ).toEqual([4]);
   expect(
     effects({
-      schema: '',
       model: {
         features: [
           { change: null },
@@ -114,5 +112,5 @@ test('what is missing is left out', () => {
     ['b', true],
     ['a', false],
   ]);
-  expect(candidateRows({ schema: '' })).toEqual([]);
+  expect(candidateRows({})).toEqual([]);
 });

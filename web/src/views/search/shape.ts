@@ -2,8 +2,8 @@
 
 import { count, percent, quantity } from '../../format';
 import { finite, positive } from '../../numbers';
+import type { Having, PredictedArm, SearchRecord } from '../../records';
 import type { Cell } from '../../sortable';
-import type { SearchArm, SearchRecord } from './record';
 
 /** What stands against what: a prediction with its 90 % interval, and what came. */
 export interface Against {
@@ -30,7 +30,7 @@ export function checks(record: SearchRecord): Checks {
     const before = p.foretold;
     if (positive(before?.predicted) && positive(before.measured)) {
       found.foretold.push({
-        arm: p.arm,
+        arm: p.arm ?? '',
         predicted: before.predicted,
         ...ends(before.low, before.high),
         came: before.measured,
@@ -41,7 +41,7 @@ export function checks(record: SearchRecord): Checks {
       positive(p.truth)
     ) {
       found.unseen.push({
-        arm: p.arm,
+        arm: p.arm ?? '',
         predicted: p.predicted,
         ...ends(p.low, p.high),
         came: p.truth,
@@ -111,10 +111,10 @@ export function candidateRows(record: SearchRecord): Cell[][] {
   const whole = (value: unknown): Cell => cell(value, String);
   const cost = (value: unknown): Cell => cell(value, (v) => quantity(v, unit));
   const sorted = (record.predictions ?? [])
-    .filter((p) => typeof p.arm === 'string')
+    .filter((p): p is Having<PredictedArm, 'arm'> => typeof p.arm === 'string')
     .sort((a, b) => (a.predicted ?? Infinity) - (b.predicted ?? Infinity));
   return sorted.map((p) => {
-    const arm: Partial<SearchArm> = arms.get(p.arm) ?? {};
+    const arm = arms.get(p.arm) ?? {};
     return [
       {
         text:

@@ -5,6 +5,7 @@ import { h, visible } from '../../dom';
 import { count, percent, quantity, seconds } from '../../format';
 import { commandList, headline, recordCommands } from '../../headline';
 import { chartSlot, keeper } from '../../keep';
+import type { SearchRecord } from '../../records';
 import { sortableTable } from '../../sortable';
 import type { AnyRecord } from '../../source';
 import type { Page, View } from '../../view';
@@ -16,7 +17,6 @@ import {
   shellWords,
 } from '../../words';
 import { againstPlan, effectPlan, progressPlan } from './charts';
-import type { SearchRecord } from './record';
 import { CANDIDATE_COLUMNS, candidateRows, costUnit } from './shape';
 
 /** Draws a `pinwise.search/1`; one that grew is drawn in place. */
@@ -31,9 +31,9 @@ export function searchView(record: AnyRecord, _page: Page): View {
     columns: CANDIDATE_COLUMNS,
     rows: candidateRows(now),
   });
-  const candidates = sortableTable(table(record as unknown as SearchRecord));
+  const candidates = sortableTable(table(record as SearchRecord));
   const update = (next: AnyRecord): void => {
-    const now = next as unknown as SearchRecord;
+    const now = next as SearchRecord;
     top.show(
       [
         now.verdict,
@@ -53,7 +53,7 @@ export function searchView(record: AnyRecord, _page: Page): View {
       section(
         'Findings',
         findingList(
-          now.findings ?? [],
+          now.findings,
           'Nothing that disturbs a measurement was found.',
         ),
       ),
@@ -131,7 +131,7 @@ function truthPart(record: SearchRecord): Node | null {
   return section(
     'Truth of the simulated machine',
     facts([
-      ['Truly best', truth.best ?? null],
+      ['Truly best', truth.best],
       [
         'Its cost',
         typeof truth.cost === 'number' ? quantity(truth.cost, unit) : null,
@@ -244,7 +244,7 @@ function methodPart(record: SearchRecord): HTMLElement {
         typeof record.elapsed_s === 'number' ? seconds(record.elapsed_s) : null,
       ],
       ...hostFacts(record.host),
-      ['pinwise', record.pinwise_version ?? null],
+      ['pinwise', record.pinwise_version],
       ['Tags', (record.tags ?? []).join(', ')],
     ]),
     commandList(recordCommands([], record.again)),
