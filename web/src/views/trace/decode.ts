@@ -1,7 +1,15 @@
 // Packed numbers of a timeline, into typed arrays. All times are ns since the
 // trace's first moment.
 
-import type { Maybe, Timeline } from './record';
+import { finite } from '../../numbers';
+import type {
+  Having,
+  PackedSharingRecord,
+  PackedSlicesRecord,
+  PackedWaitsRecord,
+  SliceRecord,
+  TimelineRecord,
+} from '../../records';
 
 /** Slices of all CPUs, CPU by CPU, each CPU's in the order of time. */
 export interface Slices {
@@ -84,15 +92,19 @@ function room(count: number, threads: number[], ends: string[]): Slices {
 }
 
 /** The slices of a timeline, packed or not; null where it has spans only. */
-export function slicesOf(timeline: Timeline): Slices | null {
+export function slicesOf(timeline: TimelineRecord): Slices | null {
   if (timeline.slices) return fromObjects(timeline.slices);
   return timeline.packed ? fromPacked(timeline.packed) : null;
 }
 
-function fromObjects(list: NonNullable<Timeline['slices']>): Slices {
-  const sorted = [...list].sort(
-    (a, b) => a.cpu - b.cpu || a.start_s - b.start_s,
-  );
+type Whole = Having<SliceRecord, 'thread' | 'cpu' | 'start_s' | 'length_s'>;
+
+function fromObjects(list: readonly SliceRecord[]): Slices {
+  const sorted = list
+    .filter((slice): slice is Whole =>
+      [slice.thread, slice.cpu, slice.start_s, slice.length_s].every(finite),
+    )
+    .sort((a, b) => a.cpu - b.cpu || a.start_s - b.start_s);
   const slices = room(sorted.length, [], []);
   const threads = new Map<number, number>();
   const ends = new Map<string, number>();
@@ -107,34 +119,38 @@ function fromObjects(list: NonNullable<Timeline['slices']>): Slices {
     slices.length[at] = slice.length_s * 1e9;
     slices.cpu[at] = slice.cpu;
     slices.thread[at] = place(threads, slices.threads, slice.thread);
-    slices.end[at] = place(ends, slices.ends, slice.end);
+    slices.end[at] = place(ends, slices.ends, slice.end ?? 'untold');
   });
   return slices;
 }
 
-function fromPacked(packed: NonNullable<Timeline['packed']>): Slices {
-  if (packed.form !== FORM) throw damaged('slices');
-  const told = packed.cpus.reduce((sum, cpu) => sum + cpu.count, 0);
+function fromPacked(packed: PackedSlicesRecord): Slices {
+  const { cpus, threads, ends } = packed;
+  if (packed.form !== FORM || !cpus || !threads || !ends)
+    throw damaged('slices');
+  const told = cpus.reduce((sum, cpu) => sum + (cpu.count ?? 0), 0);
   // Each slice has three bytes and more: a count that lies is refused before memory is taken.
-  const bytes = packed.cpus.reduce((sum, cpu) => sum + cpu.bytes.length, 0);
+  const bytes = cpus.reduce((sum, cpu) => sum + (cpu.bytes?.length ?? 0), 0);
   if (told !== packed.count || told > bytes) throw damaged('slices');
-  const slices = room(told, packed.threads, packed.ends);
+  const slices = room(told, threads, ends);
   let at = 0;
-  for (const cpu of [...packed.cpus].sort((a, b) => a.cpu - b.cpu)) {
-    const numbers = new Varints(fromBase64(cpu.bytes));
+  for (const { cpu = null, bytes, count } of [...cpus].sort(
+    (a, b) => (a.cpu ?? 0) - (b.cpu ?? 0),
+  )) {
+    if (cpu === null) throw damaged('slices');
+    const numbers = new Varints(fromBase64(bytes ?? ''));
     let time = 0;
-    for (let left = cpu.count; left > 0; left -= 1, at += 1) {
+    for (let left = count ?? 0; left > 0; left -= 1, at += 1) {
       const start = time + numbers.next();
       const length = numbers.next();
       const code = numbers.next();
       slices.start[at] = start;
       slices.length[at] = length;
-      slices.cpu[at] = cpu.cpu;
+      slices.cpu[at] = cpu;
       slices.thread[at] = Math.floor(code / 4);
       slices.end[at] = code % 4;
       time = start + length;
-      if (!(slices.thread[at]! < packed.threads.length))
-        throw damaged('slices');
+      if (!(slices.thread[at]! < threads.length)) throw damaged('slices');
     }
     if (!Number.isFinite(time) || !numbers.isDone) throw damaged('slices');
   }
@@ -142,31 +158,33 @@ function fromPacked(packed: NonNullable<Timeline['packed']>): Slices {
 }
 
 /** Waits: `who` is the thread's number. */
-export function waitsOf(
-  waits: Maybe<NonNullable<Timeline['waits']>>,
-): Spans | null {
+export function waitsOf(waits: TimelineRecord['waits']): Spans | null {
   if (!waits) return null;
   const spans = unpack(waits, 8, 'waits');
   for (let at = 0; at < spans.count; at += 1)
-    spans.who[at] = waits.threads[spans.who[at]!] ?? 0;
+    spans.who[at] = waits.threads?.[spans.who[at]!] ?? 0;
   return spans;
 }
 
 /** Needless sharing: `who` is how many threads could have been alone. */
-export function sharingOf(
-  sharing: Maybe<NonNullable<Timeline['sharing']>>,
-): Spans | null {
+export function sharingOf(sharing: TimelineRecord['sharing']): Spans | null {
   return sharing ? unpack(sharing, 4, 'spans of sharing') : null;
 }
 
 function unpack(
-  packed: { form: string; count: number; bytes: string; causes: string[] },
+  packed: PackedWaitsRecord | PackedSharingRecord,
   codes: number,
   what: string,
 ): Spans {
-  if (packed.form !== FORM || packed.count > packed.bytes.length)
+  const { form, count, bytes, causes } = packed;
+  if (
+    form !== FORM ||
+    !finite(count) ||
+    typeof bytes !== 'string' ||
+    !causes ||
+    count > bytes.length
+  )
     throw damaged(what);
-  const { count } = packed;
   const spans: Spans = {
     count,
     start: new Float64Array(count),
@@ -174,9 +192,9 @@ function unpack(
     place: new Uint32Array(count),
     who: new Uint32Array(count),
     cause: new Uint8Array(count),
-    causes: packed.causes,
+    causes,
   };
-  const numbers = new Varints(fromBase64(packed.bytes));
+  const numbers = new Varints(fromBase64(bytes));
   let time = 0;
   for (let at = 0; at < count; at += 1) {
     time += numbers.next();

@@ -207,7 +207,7 @@ function spansOf(
   const scale = raster.width / (window.to - window.from);
   const bottom = y + (ROW - 2) * ratio;
   const most = (ROW - 4) * ratio;
-  told.own.forEach((own, at) => {
+  told.own?.forEach((own, at) => {
     const x0 = (at * scene.spans!.lengthNs - window.from) * scale;
     const x1 = x0 + scene.spans!.lengthNs * scale;
     if (x1 <= 0 || x0 >= raster.width) return;
@@ -216,7 +216,7 @@ function spansOf(
     raster.hatch(
       x0,
       x1,
-      middle - (told.foreign[at] ?? 0) * most,
+      middle - (told.foreign?.[at] ?? 0) * most,
       middle,
       pixel(theme.neutral),
     );

@@ -5,9 +5,10 @@ import { visible } from '../../dom';
 import { percent, seconds } from '../../format';
 import type { Slices, Spans } from './decode';
 import { sharingOf, slicesOf, waitsOf } from './decode';
+import { finite } from '../../numbers';
+import type { CpuSpans, TraceRecord } from '../../records';
 import type { Lanes } from './lanes';
 import { byCpu, byThread, firstAfter, sliceAt } from './lanes';
-import type { TraceRecord } from './record';
 
 export type Rows = 'cpus' | 'threads';
 
@@ -18,10 +19,7 @@ export interface Scene {
   slices: Slices | null;
   waits: Spans | null;
   sharing: Spans | null;
-  spans: {
-    lengthNs: number;
-    cpus: { cpu: number; own: number[]; foreign: number[] }[];
-  } | null;
+  spans: { lengthNs: number; cpus: CpuSpans[] } | null;
   /** CPUs in the order of their cores. */
   cpus: number[];
   coreOf: Map<number, number>;
@@ -54,13 +52,14 @@ export function sceneOf(record: TraceRecord): Scene {
   const slices = part(damage, () => slicesOf(timeline));
   const coreOf = new Map<number, number>();
   const cpusOf = new Map<number, number[]>();
-  for (const core of record.cores ?? []) {
-    cpusOf.set(core.core, parseCpus(core.cpus));
-    for (const cpu of parseCpus(core.cpus)) coreOf.set(cpu, core.core);
+  for (const { core, cpus } of record.cores ?? []) {
+    if (!finite(core)) continue;
+    cpusOf.set(core, parseCpus(cpus));
+    for (const cpu of parseCpus(cpus)) coreOf.set(cpu, core);
   }
   const names = new Map<number, string>();
-  for (const thread of [...(record.threads ?? [])].reverse())
-    names.set(thread.thread, thread.name);
+  for (const { thread, name } of [...(record.threads ?? [])].reverse())
+    if (finite(thread)) names.set(thread, name ?? '');
   const placeOf = new Map<number, number>();
   slices?.threads.forEach((thread, place) => {
     if (!placeOf.has(thread)) placeOf.set(thread, place);
@@ -107,8 +106,8 @@ function cpusInOrder(
   slices: Slices | null,
   coreOf: Map<number, number>,
 ): number[] {
-  const cpus = new Set<number>((record.cpus ?? []).map((cpu) => cpu.cpu));
-  for (const spans of record.timeline?.spans ?? []) cpus.add(spans.cpu);
+  const told = [...(record.cpus ?? []), ...(record.timeline?.spans ?? [])];
+  const cpus = new Set(told.map(({ cpu }) => cpu).filter(finite));
   slices?.cpu.forEach((cpu) => cpus.add(cpu));
   const core = (cpu: number): number =>
     coreOf.get(cpu) ?? Number.MAX_SAFE_INTEGER;
@@ -122,7 +121,7 @@ function threadsInOrder(
 ): number[] {
   const places = new Set<number>();
   for (const thread of record.threads ?? []) {
-    const place = placeOf.get(thread.thread);
+    const place = placeOf.get(thread.thread ?? -1);
     if (place !== undefined) places.add(place);
   }
   slices?.threads.forEach((_, place) => places.add(place));
@@ -244,10 +243,10 @@ function spanWords(scene: Scene, row: number, time: number): string {
   const cpu = spans?.cpus.find((told) => told.cpu === scene.cpus[row]);
   if (!spans || !cpu) return 'nothing is told';
   const at = Math.floor(time / spans.lengthNs);
-  const foreign = cpu.foreign[at];
+  const foreign = cpu.foreign?.[at];
   const others =
     foreign === undefined ? '' : `, with others ${percent(foreign)}`;
-  return `busy with traced threads for ${percent(cpu.own[at] ?? 0)} of ${seconds(spans.lengthNs * 1e-9)}${others}`;
+  return `busy with traced threads for ${percent(cpu.own?.[at] ?? 0)} of ${seconds(spans.lengthNs * 1e-9)}${others}`;
 }
 
 /** Round steps of a time axis: about `many` between two times. */

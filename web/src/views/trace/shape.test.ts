@@ -5,7 +5,7 @@ import { describe as group, expect, test } from 'vitest';
 import { Bytes, madeTrace } from '../../../e2e/made-trace';
 import { slicesOf, waitsOf } from './decode';
 import { byCpu, byThread, sliceAt, Summer } from './lanes';
-import type { TraceRecord } from './record';
+import type { SliceRecord, TraceRecord } from '../../records';
 import {
   describe,
   panned,
@@ -23,7 +23,7 @@ const slice = (
   start: number,
   length: number,
   end = 'blocked',
-): Record<string, unknown> => ({
+): SliceRecord => ({
   thread,
   cpu,
   start_s: start * 1e-9,
@@ -32,7 +32,7 @@ const slice = (
 });
 
 /** Thread 7 runs on CPU 0, then 1, then 2; thread 9 on CPU 1 between. CPUs 0 and 1 are a core. */
-const SMALL = {
+const SMALL: TraceRecord = {
   elapsed_s: 100e-6,
   cores: [
     { core: 0, cpus: '0-1', own_s: 1 },
@@ -51,7 +51,7 @@ const SMALL = {
       slice(7, 1, 40_000, 10_000, 'preempted'),
     ],
   },
-} as unknown as TraceRecord;
+};
 
 group('packed slices', () => {
   test('come back as they were', () => {
@@ -122,7 +122,7 @@ group('packed slices', () => {
       slices: 5_000,
       cpus: 8,
       threads: 20,
-    }) as unknown as TraceRecord;
+    }) as TraceRecord;
     const scene = sceneOf(record);
     for (const rows of ['cpus', 'threads'] as const) {
       const lanes = scene.lanes(rows)!;
@@ -175,7 +175,7 @@ group('rows', () => {
       slice(1, 0, 60, 10),
       slice(2, 0, 70, 20),
     ];
-    const many = slicesOf({ slices: list } as never)!;
+    const many = slicesOf({ slices: list })!;
     const lanes = byCpu(many, [0]);
     const { share, colour, count } = new Summer(1, lanes.colours).sum(
       lanes,
@@ -194,7 +194,7 @@ group('rows', () => {
         slices: 3_000,
         cpus: 2,
         threads: 5,
-      }) as unknown as TraceRecord,
+      }) as TraceRecord,
     );
     const lanes = scene.lanes('cpus')!;
     const busy = (width: number, from: number, to: number): number =>
@@ -285,10 +285,7 @@ group('figures', () => {
       { thread: 3, name: 'c', cpu_s: 3, wait_s: 2 },
     ];
     const [name, , wait] = shape.THREAD_COLUMNS;
-    const order = (
-      column: shape.SortableColumn,
-      isReversed: boolean,
-    ): number[] =>
+    const order = (column: shape.SortableColumn, isReversed: boolean) =>
       shape.sortRows(rows, column, isReversed).map((row) => row.thread);
     expect(order(name!, false)).toEqual([2, 1, 3]);
     expect(order(wait!, false)).toEqual([3, 2, 1]);

@@ -1,12 +1,21 @@
 // A trace in figures: what stands above and below the timeline.
 
 import { count, percent, seconds, wholeNumber } from '../../format';
+import type {
+  LowerBound,
+  MigrationCounts,
+  SharingCauses,
+  ThreadRecord,
+  TraceRecord,
+  WaitCauses,
+} from '../../records';
 import type { Table } from '../../table';
 import type { Spans } from './decode';
-import type { Maybe, Migrations, ThreadRow, TraceRecord } from './record';
 import { CAUSE_WORDS, moment } from './scene';
 
-const CROSSINGS: readonly [keyof Migrations, string][] = [
+type Maybe<T> = T | null | undefined;
+
+const CROSSINGS: readonly [keyof MigrationCounts, string][] = [
   ['smt', 'to an SMT sibling'],
   ['core', 'across cores'],
   ['llc', 'across LLCs'],
@@ -21,7 +30,7 @@ const BLAME_WORDS: Readonly<Record<string, string>> = {
   other_processes_s: 'other programs: the sibling ran one',
 };
 
-export function allMigrations(moves: Maybe<Migrations>): number | null {
+export function allMigrations(moves: Maybe<MigrationCounts>): number | null {
   return moves
     ? CROSSINGS.reduce((sum, [name]) => sum + (moves[name] ?? 0), 0)
     : null;
@@ -36,14 +45,14 @@ export function verdict(record: TraceRecord): string {
 }
 
 /** Figures at a glance; those that the source could not tell are left out. */
-export function headline(record: TraceRecord): [string, string | null][] {
+export function headline(record: TraceRecord): [string, Maybe<string>][] {
   const totals = record.totals ?? {};
   const known = (
     value: Maybe<number>,
     words: (value: number) => string,
   ): string | null =>
     value === null || value === undefined ? null : words(value);
-  const atLeast = (figure: string, text: string): string =>
+  const atLeast = (figure: LowerBound, text: string): string =>
     record.lower_bounds?.includes(figure) ? `at least ${text}` : text;
   const sharing = record.avoidable_smt_sharing;
   const idle = record.idle_while_waiting;
@@ -102,7 +111,7 @@ export function headline(record: TraceRecord): [string, string | null][] {
           `${seconds(value)} in ${count(idle?.episodes ?? 0, 'episode')}`,
       ),
     ],
-    ['Tier', record.tier ?? null],
+    ['Tier', record.tier],
     [
       'Cost of tracing',
       known(
@@ -140,11 +149,11 @@ export function migrationTable(record: TraceRecord): Table | null {
 function parts(
   caption: string,
   what: string,
-  told: Maybe<Record<string, number>>,
+  told: Maybe<WaitCauses | SharingCauses>,
   words: (name: string) => string,
 ): Table | null {
   const entries = Object.entries(told ?? {}).filter(
-    ([, value]) => typeof value === 'number',
+    (part): part is [string, number] => typeof part[1] === 'number',
   );
   const all = entries.reduce((sum, [, value]) => sum + value, 0);
   if (all <= 0) return null;
@@ -189,15 +198,15 @@ export interface SortableColumn {
   name: string;
   isNumber?: boolean;
   /** What rows are sorted by: numbers largest first, text by the alphabet. */
-  value(row: ThreadRow): number | string | null;
-  text(row: ThreadRow): string;
+  value(row: ThreadRecord): Maybe<number | string>;
+  text(row: ThreadRecord): string;
 }
 
 export const THREAD_COLUMNS: readonly SortableColumn[] = [
   {
     name: 'Thread',
     value: (row) => row.name,
-    text: (row) => `${row.name} ${row.thread}`.trim(),
+    text: (row) => `${row.name ?? ''} ${row.thread ?? ''}`.trim(),
   },
   {
     name: 'CPU time',
@@ -208,19 +217,19 @@ export const THREAD_COLUMNS: readonly SortableColumn[] = [
   {
     name: 'Waited',
     isNumber: true,
-    value: (row) => row.wait_s ?? null,
+    value: (row) => row.wait_s,
     text: (row) => seconds(row.wait_s),
   },
   {
     name: 'Switches',
     isNumber: true,
-    value: (row) => row.switches ?? null,
+    value: (row) => row.switches,
     text: (row) => wholeNumber(row.switches),
   },
   {
     name: 'Pushed aside',
     isNumber: true,
-    value: (row) => row.preemptions ?? null,
+    value: (row) => row.preemptions,
     text: (row) => wholeNumber(row.preemptions),
   },
   {
@@ -232,28 +241,28 @@ export const THREAD_COLUMNS: readonly SortableColumn[] = [
   {
     name: 'Shared a core',
     isNumber: true,
-    value: (row) => row.shared_s ?? null,
+    value: (row) => row.shared_s,
     text: (row) => seconds(row.shared_s),
   },
   {
     name: 'CPUs, longest first',
-    value: (row) => row.cpus?.[0]?.cpu ?? null,
+    value: (row) => row.cpus?.[0]?.cpu,
     text: (row) => cpusInWords(row),
   },
   {
     name: 'Allowed',
-    value: (row) => row.allowed ?? null,
+    value: (row) => row.allowed,
     text: (row) => row.allowed ?? '–',
   },
 ];
 
-function cpusInWords(row: ThreadRow): string {
+function cpusInWords(row: ThreadRecord): string {
   const cpus = row.cpus ?? [];
   const first = cpus
     .slice(0, 4)
     .map(
       ({ cpu, cpu_s }) =>
-        `${cpu} (${percent(cpu_s / Math.max(row.cpu_s, 1e-12), 0)})`,
+        `${cpu} (${percent((cpu_s ?? 0) / Math.max(row.cpu_s ?? 0, 1e-12), 0)})`,
     );
   return (
     first.join(', ') + (cpus.length > 4 ? ` and ${cpus.length - 4} more` : '')
@@ -262,13 +271,13 @@ function cpusInWords(row: ThreadRow): string {
 
 /** Rows in the order of a column; what is not known comes last, either way. */
 export function sortRows(
-  rows: readonly ThreadRow[],
+  rows: readonly ThreadRecord[],
   column: SortableColumn,
   isReversed: boolean,
-): ThreadRow[] {
+): ThreadRecord[] {
   const turn = isReversed ? -1 : 1;
   return [...rows].sort((a, b) => {
-    const [x, y] = [column.value(a), column.value(b)];
+    const [x, y] = [column.value(a) ?? null, column.value(b) ?? null];
     if (x === null || y === null)
       return Number(x === null) - Number(y === null);
     const order =
@@ -315,7 +324,7 @@ export function cpuTable(record: TraceRecord): Table | null {
 
 export function coreTable(record: TraceRecord): Table | null {
   const cores = (record.cores ?? []).filter(
-    (core) => core.own_s > 0 || (core.busy_s ?? 0) > 0,
+    (core) => (core.own_s ?? 0) > 0 || (core.busy_s ?? 0) > 0,
   );
   if (cores.length === 0) return null;
   return {
@@ -349,8 +358,9 @@ export function timelineSummary(record: TraceRecord): string {
   if (slices === null)
     return `Shares of ${span} on ${cpus}, ${seconds(timeline?.span_s)} each.`;
   const waits = timeline?.waits;
-  const left = waits?.left_out.count
-    ? ` ${count(waits.left_out.count, 'wait')} of ${moment(waits.left_out.ns)} in all ${waits.left_out.count === 1 ? 'is' : 'are'} not drawn: shorter than ${seconds(waits.shortest_ns * 1e-9)}, or not among the longest.`
+  const out = waits?.left_out;
+  const left = out?.count
+    ? ` ${count(out.count, 'wait')} of ${moment(out.ns ?? 0)} in all ${out.count === 1 ? 'is' : 'are'} not drawn: shorter than ${seconds((waits?.shortest_ns ?? 0) * 1e-9)}, or not among the longest.`
     : '';
   return `${count(slices, 'slice')} of ${count(record.totals?.threads ?? 0, 'thread')} on ${cpus} within ${span}.${left}`;
 }

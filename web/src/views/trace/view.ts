@@ -4,12 +4,12 @@ import './trace.css';
 
 import { h, visible } from '../../dom';
 import { count, seconds } from '../../format';
+import type { ThreadRecord, TraceRecord } from '../../records';
 import type { AnyRecord } from '../../source';
 import type { Table } from '../../table';
 import { tableElement } from '../../table';
 import type { View } from '../../view';
 import { facts, findingList, hostFacts, section } from '../../words';
-import type { ThreadRow, TraceRecord } from './record';
 import type { Scene } from './scene';
 import { CAUSE_WORDS, moment, sceneOf } from './scene';
 import * as shape from './shape';
@@ -22,7 +22,7 @@ const MOST_WAITS = 50;
 const FEW_THREADS = 30;
 
 export function traceView(any: AnyRecord): View {
-  const record = any as unknown as TraceRecord;
+  const record = any as TraceRecord;
   const scene = sceneOf(record);
   const drawn = timeline(scene, shape.timelineSummary(record));
   const tables = [
@@ -34,10 +34,7 @@ export function traceView(any: AnyRecord): View {
     'article',
     {},
     h('p', { class: 'verdict' }, visible(shape.verdict(record))),
-    section(
-      'Findings',
-      findingList(record.findings ?? [], 'Nothing stands out.'),
-    ),
+    section('Findings', findingList(record.findings, 'Nothing stands out.')),
     section('Figures', facts(shape.headline(record)), ...tables.map(optional)),
     section(
       'Who ran where and when',
@@ -198,7 +195,7 @@ function threadTable(record: TraceRecord): HTMLElement {
   );
 }
 
-function threadRow(row: ThreadRow): HTMLElement {
+function threadRow(row: ThreadRecord): HTMLElement {
   const cells = shape.THREAD_COLUMNS.map((column, at) => {
     const text = visible(column.text(row));
     const names = column.isNumber ? 'number' : '';
