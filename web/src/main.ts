@@ -5,6 +5,7 @@ import './style.css';
 import { fill, h, visible } from './dom';
 import { minute } from './format';
 import { stateOf } from './live';
+import type { TopologyRecord } from './records';
 import { parseSchema } from './schema';
 import type { AnyRecord, Change, Entry, Source } from './source';
 import { openSource, PageError } from './source';
@@ -265,9 +266,7 @@ async function recordPage(
 
 /** How a terminal shows the record, where it has an id that a store can know. */
 function asText(record: AnyRecord, id: string): HTMLElement | null {
-  const survey = (
-    record['measured'] as { survey?: { id?: unknown } } | null | undefined
-  )?.survey;
+  const { survey } = (record as TopologyRecord).measured ?? {};
   const own = parseSchema(record.schema)?.name.startsWith('fleet')
     ? /^[A-Za-z0-9][A-Za-z0-9._-]*$/
     : /^\d{8}-\d{6}-[0-9a-f]+$/;
