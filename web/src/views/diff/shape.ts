@@ -13,7 +13,7 @@ export const VERDICTS: Readonly<Record<string, string>> = {
 
 /** "cpu:0 over os-default". */
 const title = ({ name, over }: FigureChange): string =>
-  over ? `${name} over ${over}` : (name ?? '');
+  over ? `${name} over ${over}` : (name ?? '–');
 
 export interface RatioRow {
   name: string;

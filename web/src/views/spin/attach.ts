@@ -74,11 +74,11 @@ export function spinAttachView(record: AnyRecord, _page: Page): View {
       facts([
         [
           'Program',
-          source?.kind === 'command'
+          source && 'command' in source
             ? shellWords(source.command ?? [])
-            : source?.kind === 'process' && source.name,
+            : source && 'name' in source && source.name,
         ],
-        ['Placement', source?.kind === 'command' && source.placement],
+        ['Placement', source && 'placement' in source && source.placement],
         [
           'Samples',
           `${attach.samples ?? 0} by ${attach.event ?? '?'}, ${attach.hz ?? '?'} for each second of a thread's CPU time`,
