@@ -2,6 +2,8 @@
 
 export type * from '../../schema/records';
 
+export type Maybe<T> = T | null | undefined;
+
 /** A record that says this much. */
 export type Having<T, K extends keyof T> = T & {
   [Name in K]-?: NonNullable<T[Name]>;

@@ -4,6 +4,7 @@ import { count, digits, percent, seconds, wholeNumber } from '../../format';
 import { finite } from '../../numbers';
 import type {
   ChangeRecord,
+  Maybe,
   ProfileDiff,
   ProfileRecord,
   SpotRecord,
@@ -72,8 +73,6 @@ function flame(calls: readonly Call[], all: Omit<Call, 'parent'>): Flame {
     );
   return { frames, deepest };
 }
-
-type Maybe<T> = T | null | undefined;
 
 export const timeOf = (amount: Maybe<{ cpu_s?: number | null }>): number =>
   amount?.cpu_s ?? 0;

@@ -3,6 +3,7 @@
 import { count, percent, seconds, wholeNumber } from '../../format';
 import type {
   LowerBound,
+  Maybe,
   MigrationCounts,
   SharingCauses,
   ThreadRecord,
@@ -12,8 +13,6 @@ import type {
 import type { Table } from '../../table';
 import type { Spans } from './decode';
 import { CAUSE_WORDS, moment } from './scene';
-
-type Maybe<T> = T | null | undefined;
 
 const CROSSINGS: readonly [keyof MigrationCounts, string][] = [
   ['smt', 'to an SMT sibling'],
