@@ -215,7 +215,7 @@ fn typescript(of: &Value) -> String {
                 };
                 let name = property(name);
                 let mut value = typescript(value);
-                if !value.contains("null") {
+                if !value.ends_with("null") {
                     value.push_str(" | null");
                 }
                 format!("{about}  {name}?: {value};\n")
