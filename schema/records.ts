@@ -1622,7 +1622,7 @@ export interface DriftPair {
   /** The other. */
   b?: number | null;
   /** One entry per repetition: seconds since the start, one-way time in ns, contention ratio (`null` where not measured), index of the state. */
-  samples?: ([number, number, number | null, number])[];
+  samples?: ([number, number, number | null, number])[] | null;
   /** States that it was seen in. */
   states?: DriftState[] | null;
 }
@@ -2371,7 +2371,7 @@ export interface Measured {
   /** Load latency over working-set size. */
   ladder?: LadderRecord | null;
   /** Median one-way time of a cache line between two CPUs, ns. On the diagonal and where a pair was skipped and could not be inferred from its groups: `null`. */
-  latency_ns?: ((number | null)[])[];
+  latency_ns?: ((number | null)[])[] | null;
   /** All levels that were found, smallest groups first. */
   levels?: MeasuredLevel[] | null;
   /** CPUs that share a last-level cache or a cluster, as lists. */

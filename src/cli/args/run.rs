@@ -10,7 +10,7 @@ use super::super::values::parse_duration;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   pinwise run --place one-per-core ./prog
-  pinwise run --place 0-3 ./prog --threads 4
+  pinwise run --place 0 ./prog --threads 4
   pinwise run --place one-numa/mem=bind -- ./prog
   pinwise run --place spread/bound -- ./prog
   pinwise run --place compact/bound --settle 5s -- ./prog
