@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Error};
+use clap::{Arg, Command, CommandFactory, Error};
 
 use super::Cli;
 
@@ -58,27 +58,33 @@ const COMMANDS: [(&[&str], &str); 8] = [
     (&["noise", "self"], "pinwise aa -- PROGRAM"),
 ];
 
-/// Options of other tools that `compare` does not have: what it has instead.
-const OPTIONS: [(&[&str], &str); 8] = [
+/// Options of other tools: the option here that does it, and how. It is said
+/// where the command has that option.
+const OPTIONS: [(&[&str], &str, &str); 8] = [
     (
         &["-m", "-M", "--min-runs"],
+        "max-runs",
         "how many runs it takes is decided while measuring; -r N is the most per arm",
     ),
     (
         &["-s", "--setup"],
+        "prepare",
         "arms take turns, so none has a beginning: run it before pinwise, or before every run by -p",
     ),
-    (&["-S"], "--shell=SHELL passes commands to a shell"),
+    (&["-S"], "shell", "--shell=SHELL passes commands to a shell"),
     (
         &["-u", "--time-unit"],
+        "max-runs",
         "figures choose their unit; --format json has them in seconds",
     ),
     (
         &["-D", "--parameter-scan", "--parameter-step-size"],
+        "parameter",
         "-P NAME=1..8 sweeps a parameter",
     ),
     (
         &["--reference"],
+        "baseline",
         "--baseline ARM names what others are compared with",
     ),
     (
@@ -91,10 +97,12 @@ const OPTIONS: [(&[&str], &str); 8] = [
             "--cpunodebind",
             "--cpu-list",
         ],
+        "place",
         "--place 0-3 names CPUs, --place one-numa:0 a node",
     ),
     (
         &["--export-asciidoc", "--export-orgmode"],
+        "export-markdown",
         "--export-markdown FILE writes a table",
     ),
 ];
@@ -110,35 +118,39 @@ pub(super) fn with_help(mut arguments: Vec<OsString>) -> Vec<OsString> {
 
 /// The help of the command that stands there, without what it should do.
 pub(super) fn help_of(arguments: &[OsString]) -> String {
+    command_of(arguments).render_help().to_string()
+}
+
+fn command_of(arguments: &[OsString]) -> Command {
     let mut command = Cli::command();
     command.build();
     for word in arguments.iter().skip(1).filter_map(|word| word.to_str()) {
         let inner = command.find_subcommand(word).cloned();
         command = inner.unwrap_or(command);
     }
-    command.render_help().to_string()
+    command
 }
 
 /// What to type instead of a command or an option that other tools have.
-pub(super) fn hint(error: &Error) -> Option<String> {
+pub(super) fn hint(error: &Error, arguments: &[OsString]) -> Option<String> {
     let word = |kind| match error.get(kind) {
         Some(ContextValue::String(word)) => Some(word.as_str()),
         _ => None,
     };
-    let find = |table: &[(&[&str], &'static str)], word: &str| {
-        let row = table.iter().find(|(words, _)| words.contains(&word));
-        row.map(|(_, instead)| *instead)
-    };
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let word = word(ContextKind::InvalidSubcommand)?;
-            let instead = find(&COMMANDS, word)?;
+            let (_, instead) = COMMANDS.iter().find(|(words, _)| words.contains(&word))?;
             Some(format!("there is no command '{word}'; try {instead}"))
         }
         ErrorKind::UnknownArgument => {
             let word = word(ContextKind::InvalidArg)?;
-            let instead = find(&OPTIONS, word)?;
-            Some(format!("there is no option {word} here: {instead}"))
+            let (_, option, instead) = OPTIONS.iter().find(|row| row.0.contains(&word))?;
+            let command = command_of(arguments);
+            let mut known = command.get_arguments().filter_map(Arg::get_long);
+            known
+                .any(|long| long == *option)
+                .then(|| format!("there is no option {word} here: {instead}"))
         }
         _ => None,
     }

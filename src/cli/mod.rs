@@ -125,7 +125,7 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
         Terminal::plain().help(&idioms::help_of(arguments));
         return Exit::Error;
     }
-    Terminal::plain().error(&idioms::hint(error).unwrap_or_else(|| one_line(error)));
+    Terminal::plain().error(&idioms::hint(error, arguments).unwrap_or_else(|| one_line(error)));
     Exit::Error
 }
 

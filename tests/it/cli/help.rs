@@ -138,4 +138,10 @@ fn words_of_other_tools_lead_to_the_command() {
         assert!(ran.err.contains(words), "{ran}");
         assert_eq!(ran.err.lines().count(), 1, "{ran}");
     }
+    // Not where the command lacks what would be advised.
+    for line in ["topology -c 0", "history -s x"] {
+        let ran = stage.run(line);
+        assert_eq!(ran.status, 2, "{ran}");
+        assert!(ran.err.contains("unexpected argument"), "{ran}");
+    }
 }
