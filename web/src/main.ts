@@ -11,7 +11,7 @@ import type { AnyRecord, Change, Entry, Source } from './source';
 import { openSource, PageError } from './source';
 import type { ThemeChoice } from './theme';
 import { chooseTheme } from './theme';
-import type { Page, View } from './view';
+import type { Page, Place, View } from './view';
 import { viewOf } from './views';
 import { commandLine, shellWords } from './words';
 import { fleetView } from './views/fleet/view';
@@ -111,7 +111,7 @@ function header(source: Source): HTMLElement {
   );
 }
 
-/** "#/record/ID", "#/history?host=…", "#/diff/A/B", "#/fleet"; "#/" is the one record of a report, or the history. */
+/** "#/record/ID", "#/record/ID/timeline?from=…", "#/history?host=…", "#/diff/A/B", "#/fleet"; "#/" is the one record of a report, or the history. */
 async function route(page: Page): Promise<void> {
   const own = (turn += 1);
   shown?.dispose();
@@ -159,7 +159,9 @@ async function resolve(
 ): Promise<{ element: HTMLElement; dispose(): void }> {
   const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?');
   const parts = path.split('/').filter(Boolean).map(decode);
-  if (parts[0] === 'record' && parts[1]) return recordPage(parts[1], page);
+  const params = new URLSearchParams(query);
+  if (parts[0] === 'record' && parts[1])
+    return recordPage(parts[1], page, params);
   if (parts[0] === 'diff' && parts[1] && parts[2])
     return diffPage(parts[1], parts[2], page);
   if (parts[0] === 'fleet') return fleetView(page);
@@ -171,9 +173,10 @@ async function resolve(
   }
   if (parts.length === 0 && page.source.kind === 'file') {
     const listing = await page.source.list({ limit: 2 });
-    if (listing.total === 1) return recordPage(listing.records[0]!.id, page);
+    if (listing.total === 1)
+      return recordPage(listing.records[0]!.id, page, params);
   }
-  return historyView(new URLSearchParams(query), page);
+  return historyView(params, page);
 }
 
 function decode(text: string): string {
@@ -207,11 +210,28 @@ async function diffPage(
   return { element, dispose: () => view.dispose() };
 }
 
+/** The place of a record in the address. */
+function placeOf(id: string, params: URLSearchParams): Place {
+  const address = (part: string, next: URLSearchParams): string => {
+    const url = new URL(location.href);
+    const query = next.size > 0 ? `/${part}?${next}` : '';
+    url.hash = `#/record/${encodeURIComponent(id)}${query}`;
+    return url.href;
+  };
+  return {
+    params,
+    address,
+    keep: (part, next) => history.replaceState(null, '', address(part, next)),
+  };
+}
+
 /** A record under its title; it is watched while it grows. */
 async function recordPage(
   id: string,
-  page: Page,
+  site: Page,
+  params: URLSearchParams,
 ): Promise<{ element: HTMLElement; dispose(): void }> {
+  const page = { ...site, place: placeOf(id, params) };
   const record = await page.source.load(id);
   // Narrowed by its schema: a fleet's id stands in those of all its nodes.
   const known = await page.source.list({

@@ -13,6 +13,16 @@ export interface View extends Part {
   update?(record: AnyRecord): void;
 }
 
+/** What a view keeps in the address: "#/record/ID/PART?…". */
+export interface Place {
+  /** What the address said when the view was opened. */
+  readonly params: URLSearchParams;
+  /** The address of a part in this state, to be copied. */
+  address(part: string, params: URLSearchParams): string;
+  /** Makes it the page's, without a step in the history. */
+  keep(part: string, params: URLSearchParams): void;
+}
+
 /** What views may use of the page. */
 export interface Page {
   readonly source: Source;
@@ -20,6 +30,8 @@ export interface Page {
   go(hash: string): void;
   /** Says something to screen readers. */
   announce(sentence: string): void;
+  /** Where the view stands; views that are no record's page have none. */
+  readonly place?: Place;
 }
 
 /** Parts below each other, disposed of together. */

@@ -6,7 +6,7 @@ import { count, percent } from '../../format';
 import type { Theme } from '../../theme';
 import { onTheme, theme } from '../../theme';
 import type { Part } from '../../view';
-import { inkOn } from '../trace/raster';
+import { inkOn } from '../../colour-scale';
 import type { Box, Flame } from './shape';
 import { boxes, fileName, KIND_WORDS, search } from './shape';
 

@@ -2,6 +2,7 @@
 // in each pixel column.
 
 import type { Slices } from './decode';
+import type { Rows } from './scene';
 
 /** Rows one after the other; the slices of a row do not overlap. */
 export interface Lanes {
@@ -15,22 +16,33 @@ export interface Lanes {
   colour: Uint32Array;
   /** Number of each slice in the order of `Slices`. */
   origin: Uint32Array;
+  /** 1 where the slice's thread was on another CPU before. */
+  moved: Uint8Array;
   /** Largest `colour` + 1. */
   colours: number;
 }
 
+/** What lanes are made of: slices, their order in time, and the CPU that each one's thread came from. */
+export interface Ordered {
+  slices: Slices;
+  order: Uint32Array;
+  previous: Int32Array;
+}
+
 /** A row for each CPU, in the order given; CPUs without slices have empty rows. */
-export function byCpu(slices: Slices, cpus: readonly number[]): Lanes {
-  return lanes(slices, cpus, slices.cpu, slices.thread);
+export function byCpu(ordered: Ordered, cpus: readonly number[]): Lanes {
+  const { cpu, thread } = ordered.slices;
+  return lanes(ordered, cpus, cpu, thread);
 }
 
 /** A row for each thread, in the order given. */
-export function byThread(slices: Slices, threads: readonly number[]): Lanes {
-  return lanes(slices, threads, slices.thread, slices.cpu);
+export function byThread(ordered: Ordered, threads: readonly number[]): Lanes {
+  const { cpu, thread } = ordered.slices;
+  return lanes(ordered, threads, thread, cpu);
 }
 
 function lanes(
-  slices: Slices,
+  { slices, order, previous }: Ordered,
   keys: readonly number[],
   key: Uint32Array,
   colour: Uint32Array,
@@ -48,48 +60,31 @@ function lanes(
     if (row >= 0) first[row + 1]! += 1;
   }
   for (let row = 0; row < keys.length; row += 1) first[row + 1]! += first[row]!;
-  const origin = new Uint32Array(first[keys.length]!);
+  const many = first[keys.length]!;
   const next = first.slice();
-  for (let at = 0; at < slices.count; at += 1) {
-    const row = rows[key[at]!]!;
-    if (row >= 0) origin[next[row]!++] = at;
-  }
-  for (let row = 0; row < keys.length; row += 1)
-    sortByStart(origin, first[row]!, first[row + 1]!, slices.start);
-  let colours = 1;
-  const told: Lanes = {
+  const told = {
     keys: [...keys],
     first,
-    start: new Float64Array(origin.length),
-    length: new Float64Array(origin.length),
-    colour: new Uint32Array(origin.length),
-    origin,
-    colours,
+    start: new Float64Array(many),
+    length: new Float64Array(many),
+    colour: new Uint32Array(many),
+    origin: new Uint32Array(many),
+    moved: new Uint8Array(many),
   };
-  origin.forEach((from, at) => {
+  let colours = 1;
+  for (const from of order) {
+    const row = rows[key[from]!]!;
+    if (row < 0) continue;
+    const at = next[row]!++;
+    told.origin[at] = from;
     told.start[at] = slices.start[from]!;
     told.length[at] = slices.length[from]!;
     told.colour[at] = colour[from]!;
+    const before = previous[from]!;
+    told.moved[at] = before >= 0 && before !== slices.cpu[from] ? 1 : 0;
     colours = Math.max(colours, colour[from]! + 1);
-  });
+  }
   return { ...told, colours };
-}
-
-/** A thread's slices come CPU by CPU: each part is sorted already, which the sort makes use of. */
-function sortByStart(
-  origin: Uint32Array,
-  from: number,
-  to: number,
-  start: Float64Array,
-): void {
-  let isSorted = true;
-  for (let at = from + 1; at < to && isSorted; at += 1)
-    isSorted = start[origin[at - 1]!]! <= start[origin[at]!]!;
-  if (isSorted) return;
-  const part = Array.from(origin.subarray(from, to)).sort(
-    (a, b) => start[a]! - start[b]!,
-  );
-  origin.set(part, from);
 }
 
 /** The first slice of a row that ends after `time`. */
@@ -122,6 +117,34 @@ export interface Columns {
   colour: Uint32Array;
   /** Slices that have a part in it. */
   count: Uint32Array;
+  /** Slices that began in it with a thread from another CPU. */
+  arrivals: Uint32Array;
+}
+
+/** What slices are summed by, in the lanes' order. */
+export interface Keys {
+  keys: Uint32Array;
+  /** Largest key + 1. */
+  count: number;
+}
+
+/** Room for causes in a key of a thread and a cause. */
+export const CAUSES = 16;
+
+/** Threads in CPU rows, CPUs in thread rows; with `causes`, each slice's cause besides. */
+export function keysFor(
+  lanes: Lanes,
+  rows: Rows,
+  causes: Uint8Array | null,
+): Keys {
+  if (!causes) return { keys: lanes.colour, count: lanes.colours };
+  const isThread = rows === 'threads';
+  const keys = new Uint32Array(lanes.origin.length);
+  for (let at = 0; at < keys.length; at += 1) {
+    const cause = causes[lanes.origin[at]!]!;
+    keys[at] = isThread ? cause : lanes.colour[at]! * CAUSES + cause;
+  }
+  return { keys, count: isThread ? CAUSES : lanes.colours * CAUSES };
 }
 
 /** Room for columns, and for sums over colours. */
@@ -140,16 +163,22 @@ export class Summer {
       share: new Float64Array(width),
       colour: new Uint32Array(width),
       count: new Uint32Array(width),
+      arrivals: new Uint32Array(width),
     };
     this.sums = new Float64Array(colours);
     this.touched = new Uint32Array(colours);
   }
 
   /** Sums the row's slices between two times; each column's colour is the one with most time in it. */
-  sum(lanes: Lanes, row: number, from: number, to: number): Columns {
+  sum(
+    lanes: Lanes,
+    row: number,
+    from: number,
+    to: number,
+    keys: Uint32Array = lanes.colour,
+  ): Columns {
     const { columns, width } = this;
-    columns.share.fill(0);
-    columns.count.fill(0);
+    this.clear();
     const scale = width / (to - from);
     const last = lanes.first[row + 1]!;
     for (
@@ -157,15 +186,44 @@ export class Summer {
       at < last && lanes.start[at]! < to;
       at += 1
     ) {
-      const begin = Math.max(0, (lanes.start[at]! - from) * scale);
-      const end = Math.min(
-        width,
-        (lanes.start[at]! + lanes.length[at]! - from) * scale,
-      );
-      this.add(begin, end, lanes.colour[at]!);
+      const start = (lanes.start[at]! - from) * scale;
+      const begin = Math.max(0, start);
+      const end = Math.min(width, start + lanes.length[at]! * scale);
+      this.add(begin, end, keys[at]!);
+      if (lanes.moved[at] && start >= 0)
+        columns.arrivals[Math.min(width - 1, Math.floor(start))]! += 1;
     }
     this.settle();
     return columns;
+  }
+
+  /** The same from finer columns of the whole trace: each takes those that begin in it. */
+  sumBins(bins: Columns, from: number, to: number, span: number): Columns {
+    const { columns, width } = this;
+    this.clear();
+    const many = bins.share.length;
+    const per = (((to - from) / span) * many) / width;
+    const offset = (from / span) * many;
+    for (let column = 0; column < width; column += 1) {
+      const first = Math.floor(offset + column * per);
+      const last = Math.min(many, Math.floor(offset + (column + 1) * per));
+      const weight = 1 / Math.max(1, last - first);
+      for (let bin = first; bin < last; bin += 1) {
+        columns.arrivals[column]! += bins.arrivals[bin]!;
+        const count = bins.count[bin]!;
+        if (count === 0) continue;
+        this.part(column, bins.colour[bin]!, bins.share[bin]! * weight);
+        columns.count[column]! += count - 1;
+      }
+    }
+    this.settle();
+    return columns;
+  }
+
+  private clear(): void {
+    this.columns.share.fill(0);
+    this.columns.count.fill(0);
+    this.columns.arrivals.fill(0);
   }
 
   /** A slice between two places, in columns. */

@@ -13,17 +13,6 @@ export function pixel(colour: string): number {
   );
 }
 
-/** Text colour that can be read on a colour. */
-export function inkOn(colour: string): string {
-  const value = Number.parseInt(colour.slice(1), 16);
-  const linear = (byte: number): number => ((byte & 255) / 255) ** 2.2;
-  const light =
-    0.2126 * linear(value >> 16) +
-    0.7152 * linear(value >> 8) +
-    0.0722 * linear(value);
-  return light > 0.18 ? '#000000' : '#ffffff';
-}
-
 export class Raster {
   private readonly image: ImageData;
   private readonly pixels: Uint32Array;
@@ -69,6 +58,14 @@ export class Raster {
         if ((x + y) % period < 2) this.pixels[y * this.width + x] = colour;
       }
     }
+  }
+
+  /** A border of one pixel, within the rectangle. */
+  frame(x0: number, x1: number, y0: number, y1: number, colour: number): void {
+    this.fill(x0, x1, y0, y0 + 1, colour);
+    this.fill(x0, x1, y1 - 1, y1, colour);
+    if (x0 >= 0) this.fill(x0, Math.floor(x0) + 1, y0, y1, colour);
+    if (x1 <= this.width) this.fill(Math.ceil(x1) - 1, x1, y0, y1, colour);
   }
 
   put(context: CanvasRenderingContext2D, x: number, y: number): void {

@@ -2,13 +2,13 @@
 
 import { parseCpus } from '../../cpus';
 import { visible } from '../../dom';
-import { percent, seconds } from '../../format';
 import type { Slices, Spans } from './decode';
 import { sharingOf, slicesOf, waitsOf } from './decode';
 import { finite } from '../../numbers';
 import type { CpuSpans, TraceRecord } from '../../records';
-import type { Lanes } from './lanes';
-import { byCpu, byThread, firstAfter, sliceAt } from './lanes';
+import type { Columns, Keys, Lanes, Ordered } from './lanes';
+import { byCpu, byThread, keysFor, Summer } from './lanes';
+import { causesBefore, previousCpus, timeOrder } from './order';
 
 export type Rows = 'cpus' | 'threads';
 
@@ -23,6 +23,8 @@ export interface Scene {
   /** CPUs in the order of their cores. */
   cpus: number[];
   coreOf: Map<number, number>;
+  /** Last-level cache of each CPU; a trace does not say, a topology of the same machine does. */
+  llcOf: ReadonlyMap<number, number>;
   cpusOf: Map<number, number[]>;
   /** Places of the threads, the busiest first. */
   threads: number[];
@@ -30,6 +32,16 @@ export interface Scene {
   /** Place of a thread by its number. */
   placeOf: Map<number, number>;
   lanes(rows: Rows): Lanes | null;
+  /** What lanes are summed by: threads in CPU rows, CPUs in thread rows; causes besides where they colour. */
+  keys(rows: Rows, byCause: boolean): Keys | null;
+  /** A row in fine columns over the whole trace, where it has so many slices that this helps. */
+  bins(rows: Rows, row: number, byCause: boolean): Columns | null;
+  /** Of each slice the place of its wait's cause + 1; 0 where no wait is kept. */
+  causes(): Uint8Array | null;
+  /** Places of a thread's waits, by its number, in the order of time. */
+  waitsOf(thread: number): readonly number[];
+  /** Shorter waits are not kept, ns. */
+  shortestWaitNs: number;
   /** What could not be read, as sentences. */
   damage: string[];
 }
@@ -64,12 +76,14 @@ export function sceneOf(record: TraceRecord): Scene {
   slices?.threads.forEach((thread, place) => {
     if (!placeOf.has(thread)) placeOf.set(thread, place);
   });
-  const cache = new Map<Rows, Lanes>();
+  const waits = part(damage, () => waitsOf(timeline.waits));
   const scene: Scene = {
     damage,
+    llcOf: new Map(),
+    shortestWaitNs: timeline.waits?.shortest_ns ?? 0,
     span: Math.max(1, (record.elapsed_s ?? 0) * 1e9),
     slices,
-    waits: part(damage, () => waitsOf(timeline.waits)),
+    waits,
     sharing: part(damage, () => sharingOf(timeline.sharing)),
     spans: timeline.spans?.length
       ? { lengthNs: (timeline.span_s ?? 0) * 1e9, cpus: timeline.spans }
@@ -85,20 +99,80 @@ export function sceneOf(record: TraceRecord): Scene {
         : `${visible(names.get(thread) ?? '')} ${thread}`.trim();
     },
     placeOf,
-    lanes: (rows) => {
-      if (!slices) return null;
-      let lanes = cache.get(rows);
-      if (!lanes) {
-        lanes =
-          rows === 'cpus'
-            ? byCpu(slices, scene.cpus)
-            : byThread(slices, scene.threads);
-        cache.set(rows, lanes);
-      }
-      return lanes;
-    },
+    ...derived(slices, waits, () => scene),
   };
   return scene;
+}
+
+/** Slices in a row from which on columns of the whole trace are kept. */
+const MANY_SLICES = 8_192;
+const BINS = 16_384;
+
+/** What is worked out when it is first asked for, and kept. */
+function derived(
+  slices: Slices | null,
+  waits: Spans | null,
+  scene: () => Scene,
+): Pick<Scene, 'lanes' | 'keys' | 'bins' | 'causes' | 'waitsOf'> {
+  const order = once((): Ordered | null => {
+    if (!slices) return null;
+    const order = timeOrder(slices);
+    return { slices, order, previous: previousCpus(slices, order) };
+  });
+  const lanes = {
+    cpus: once(() => order() && byCpu(order()!, scene().cpus)),
+    threads: once(() => order() && byThread(order()!, scene().threads)),
+  };
+  const causes = once(
+    () => order() && causesBefore(order()!.slices, order()!.order, waits),
+  );
+  const keysOf = (rows: Rows, byCause: boolean): Keys | null => {
+    const own = lanes[rows]();
+    return own && keysFor(own, rows, byCause ? causes() : null);
+  };
+  const keys = {
+    cpus: [once(() => keysOf('cpus', false)), once(() => keysOf('cpus', true))],
+    threads: [
+      once(() => keysOf('threads', false)),
+      once(() => keysOf('threads', true)),
+    ],
+  } as const;
+  const bins = new Map<string, Columns>();
+  const byWho = once(() => {
+    const places = new Map<number, number[]>();
+    for (let at = 0; waits && at < waits.count; at += 1) {
+      const own = places.get(waits.who[at]!);
+      if (own) own.push(at);
+      else places.set(waits.who[at]!, [at]);
+    }
+    return places;
+  });
+  return {
+    lanes: (rows) => lanes[rows](),
+    keys: (rows, byCause) => keys[rows][byCause ? 1 : 0](),
+    bins: (rows, row, byCause) => {
+      const own = lanes[rows]();
+      const by = keys[rows][byCause ? 1 : 0]();
+      if (!own || !by || own.first[row + 1]! - own.first[row]! < MANY_SLICES)
+        return null;
+      const name = `${rows} ${row} ${byCause}`;
+      let kept = bins.get(name);
+      if (!kept) {
+        const summer = new Summer(BINS, by.count);
+        kept = summer.sum(own, row, 0, scene().span, by.keys);
+        bins.set(name, kept);
+      }
+      return kept;
+    },
+    causes,
+    waitsOf: (thread) => byWho().get(thread) ?? [],
+  };
+}
+
+/** A value that is worked out once. */
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | null = null;
+  return () => (made ??= { value: make() }).value;
 }
 
 function cpusInOrder(
@@ -136,51 +210,6 @@ export function rowName(scene: Scene, rows: Rows, row: number): string {
   return core === undefined ? `CPU ${cpu}` : `CPU ${cpu} · core ${core}`;
 }
 
-/** What a place of the timeline shows, as one sentence. */
-export function describe(
-  scene: Scene,
-  rows: Rows,
-  row: number,
-  time: number,
-): string {
-  const where = `${rowName(scene, rows, row)} at ${moment(time)}`;
-  const lanes = scene.lanes(rows);
-  if (!lanes) return `${where}: ${spanWords(scene, row, time)}.`;
-  const at = sliceAt(lanes, row, time);
-  if (at === null)
-    return `${where}: ${emptyWords(scene, rows, lanes, row, time)}.`;
-  const slices = scene.slices!;
-  const from = lanes.origin[at]!;
-  const end = slices.ends[slices.end[from]!] ?? 'untold';
-  const who =
-    rows === 'cpus'
-      ? scene.threadName(slices.thread[from]!)
-      : `on CPU ${slices.cpu[from]}`;
-  return `${where}: ${who} from ${moment(lanes.start[at]!)} for ${seconds(lanes.length[at]! * 1e-9)}, then ${END_WORDS[end] ?? end}${movedWords(scene, rows, lanes, row, at)}.`;
-}
-
-const END_WORDS: Readonly<Record<string, string>> = {
-  blocked: 'waiting for something',
-  preempted: 'pushed aside',
-  ended: 'ended',
-  untold: 'still there, or not told',
-};
-
-export const CAUSE_WORDS: Readonly<Record<string, string>> = {
-  scheduler: 'another allowed CPU idled',
-  mask: 'only CPUs idled that its mask forbids',
-  other_processes: 'another program ran there',
-  own_threads: 'a thread of the same program ran there',
-  starting: 'the idle CPU had yet to start',
-  throttled: 'a quota on CPU time was used up',
-  untold: 'why is not told',
-};
-
-/** A time with enough digits to find it again. */
-export function moment(time: number): string {
-  return seconds(time * 1e-9, 6);
-}
-
 /** How a thread came to the CPU of a slice in its row: "moved", or nothing. */
 export function moveOf(
   scene: Scene,
@@ -197,56 +226,26 @@ export function moveOf(
     : 'core';
 }
 
-function movedWords(
-  scene: Scene,
-  rows: Rows,
-  lanes: Lanes,
-  row: number,
-  at: number,
-): string {
-  const move = rows === 'threads' ? moveOf(scene, lanes, row, at) : null;
-  if (!move) return '';
-  return `; it came from CPU ${lanes.colour[at - 1]}, ${move === 'smt' ? 'the same core' : 'another core'}`;
-}
-
-function emptyWords(
-  scene: Scene,
-  rows: Rows,
-  lanes: Lanes,
-  row: number,
-  time: number,
-): string {
-  if (rows === 'cpus') return 'no traced thread';
-  const wait = waitAt(scene, scene.slices!.threads[scene.threads[row]!]!, time);
-  if (wait !== null) {
-    const waits = scene.waits!;
-    const cause = waits.causes[waits.cause[wait]!] ?? 'untold';
-    return `queued on CPU ${waits.place[wait]} for ${seconds(waits.length[wait]! * 1e-9)}, ${CAUSE_WORDS[cause] ?? visible(cause)}`;
+/** Waits that are kept and queued on a CPU at a time. */
+export function queuedOn(scene: Scene, cpu: number, time: number): number {
+  const { waits } = scene;
+  let queued = 0;
+  for (let at = 0; waits && at < waits.count; at += 1) {
+    if (waits.start[at]! > time) break;
+    if (waits.place[at] === cpu && time < waits.start[at]! + waits.length[at]!)
+      queued += 1;
   }
-  const next = firstAfter(lanes, row, time);
-  if (next >= lanes.first[row + 1]!) return 'not on a CPU any more';
-  return `not on a CPU; next from ${moment(lanes.start[next]!)}`;
+  return queued;
 }
 
-function waitAt(scene: Scene, thread: number, time: number): number | null {
-  const waits = scene.waits;
-  if (!waits) return null;
-  for (let at = 0; at < waits.count && waits.start[at]! <= time; at += 1) {
-    if (waits.who[at] === thread && time < waits.start[at]! + waits.length[at]!)
-      return at;
-  }
-  return null;
-}
-
-function spanWords(scene: Scene, row: number, time: number): string {
-  const spans = scene.spans;
-  const cpu = spans?.cpus.find((told) => told.cpu === scene.cpus[row]);
-  if (!spans || !cpu) return 'nothing is told';
-  const at = Math.floor(time / spans.lengthNs);
-  const foreign = cpu.foreign?.[at];
-  const others =
-    foreign === undefined ? '' : `, with others ${percent(foreign)}`;
-  return `busy with traced threads for ${percent(cpu.own?.[at] ?? 0)} of ${seconds(spans.lengthNs * 1e-9)}${others}`;
+/** Places of the threads whose names hold all the words. */
+export function threadsNamed(scene: Scene, find: string): number[] {
+  const words = find.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return [];
+  return scene.threads.filter((place) => {
+    const name = scene.threadName(place).toLowerCase();
+    return words.every((word) => name.includes(word));
+  });
 }
 
 /** Round steps of a time axis: about `many` between two times. */

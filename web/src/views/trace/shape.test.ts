@@ -3,18 +3,14 @@
 import { describe as group, expect, test } from 'vitest';
 
 import { Bytes, madeTrace } from '../../../e2e/made-trace';
+import type { Slices } from './decode';
 import { slicesOf, waitsOf } from './decode';
+import type { Ordered } from './lanes';
 import { byCpu, byThread, sliceAt, Summer } from './lanes';
 import type { SliceRecord, TraceRecord } from '../../records';
-import {
-  describe,
-  panned,
-  rowName,
-  sceneOf,
-  ticks,
-  within,
-  zoomed,
-} from './scene';
+import { describe } from './describe';
+import { previousCpus, timeOrder } from './order';
+import { panned, rowName, sceneOf, ticks, within, zoomed } from './scene';
 import * as shape from './shape';
 
 const slice = (
@@ -51,6 +47,11 @@ const SMALL: TraceRecord = {
       slice(7, 1, 40_000, 10_000, 'preempted'),
     ],
   },
+};
+
+const ordered = (slices: Slices): Ordered => {
+  const order = timeOrder(slices);
+  return { slices, order, previous: previousCpus(slices, order) };
 };
 
 group('packed slices', () => {
@@ -147,18 +148,18 @@ group('rows', () => {
   const slices = slicesOf(SMALL.timeline!)!;
 
   test('hold the slices of their CPU or thread in the order of time', () => {
-    const cpus = byCpu(slices, [2, 1, 0, 5]);
+    const cpus = byCpu(ordered(slices), [2, 1, 0, 5]);
     expect([...cpus.first]).toEqual([0, 1, 3, 4, 4]);
     expect([...cpus.start].map(Math.round)).toEqual([60_000, 5_000, 40_000, 0]);
     const seven = slices.threads.indexOf(7);
-    const threads = byThread(slices, [seven]);
+    const threads = byThread(ordered(slices), [seven]);
     expect([...threads.colour]).toEqual([0, 1, 2]);
     expect(sliceAt(threads, 0, 19_000)).toBe(0);
     expect(sliceAt(threads, 0, 30_000)).toBeNull();
   });
 
   test('sum to shares of pixel columns', () => {
-    const lanes = byCpu(slices, [1]);
+    const lanes = byCpu(ordered(slices), [1]);
     const columns = new Summer(10, lanes.colours).sum(lanes, 0, 0, 100_000);
     const expected = [0.5, 1, 1, 0.5, 1, 0, 0, 0, 0, 0];
     columns.share.forEach((share, at) =>
@@ -176,7 +177,7 @@ group('rows', () => {
       slice(2, 0, 70, 20),
     ];
     const many = slicesOf({ slices: list })!;
-    const lanes = byCpu(many, [0]);
+    const lanes = byCpu(ordered(many), [0]);
     const { share, colour, count } = new Summer(1, lanes.colours).sum(
       lanes,
       0,

@@ -12,7 +12,7 @@ import type {
 } from '../../records';
 import type { Table } from '../../table';
 import type { Spans } from './decode';
-import { CAUSE_WORDS, moment } from './scene';
+import { CAUSE_WORDS, moment } from './describe';
 
 const CROSSINGS: readonly [keyof MigrationCounts, string][] = [
   ['smt', 'to an SMT sibling'],

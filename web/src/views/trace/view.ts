@@ -4,14 +4,16 @@ import './trace.css';
 
 import { h, visible } from '../../dom';
 import { count, seconds } from '../../format';
-import type { ThreadRecord, TraceRecord } from '../../records';
+import { finite } from '../../numbers';
+import type { ThreadRecord, TopologyRecord, TraceRecord } from '../../records';
 import type { AnyRecord } from '../../source';
 import type { Table } from '../../table';
 import { tableElement } from '../../table';
-import type { View } from '../../view';
+import type { Page, View } from '../../view';
 import { facts, findingList, hostFacts, section } from '../../words';
+import { CAUSE_WORDS, moment } from './describe';
 import type { Scene } from './scene';
-import { CAUSE_WORDS, moment, sceneOf } from './scene';
+import { sceneOf } from './scene';
 import * as shape from './shape';
 import type { Timeline } from './timeline';
 import { timeline } from './timeline';
@@ -21,10 +23,12 @@ const MOST_WAITS = 50;
 /** Threads told before one asks for more. */
 const FEW_THREADS = 30;
 
-export function traceView(any: AnyRecord): View {
+export function traceView(any: AnyRecord, page: Page): View {
   const record = any as TraceRecord;
   const scene = sceneOf(record);
-  const drawn = timeline(scene, shape.timelineSummary(record));
+  const summary = shape.timelineSummary(record);
+  const drawn = timeline(scene, summary, page.place);
+  void cachesOf(record, page).then(drawn.setCaches, () => undefined);
   const tables = [
     shape.migrationTable(record),
     shape.waitTable(record),
@@ -34,19 +38,45 @@ export function traceView(any: AnyRecord): View {
     'article',
     {},
     h('p', { class: 'verdict' }, visible(shape.verdict(record))),
-    section('Findings', findingList(record.findings, 'Nothing stands out.')),
-    section('Figures', facts(shape.headline(record)), ...tables.map(optional)),
     section(
-      'Who ran where and when',
+      'Timeline',
       ...scene.damage.map((told) => h('p', { role: 'note' }, told)),
       drawn.element,
     ),
+    section('Findings', findingList(record.findings, 'Nothing stands out.')),
+    section('Figures', facts(shape.headline(record)), ...tables.map(optional)),
     longest(scene, drawn),
     section('Threads', threadTable(record)),
     use(record),
     section('How it was traced', facts(hostFacts(record.host)), notes(record)),
   );
   return { element, dispose: () => drawn.dispose() };
+}
+
+/** Topologies that are looked through for the machine of the trace. */
+const MOST_TOPOLOGIES = 20;
+
+/** Last-level caches of the CPUs, from a topology of the same machine that is at hand; empty where none is. */
+async function cachesOf(
+  record: TraceRecord,
+  { source }: Page,
+): Promise<ReadonlyMap<number, number>> {
+  const shape = record.host?.shape_hash;
+  if (!shape) return new Map();
+  const { records } = await source.list({
+    schema: 'pinwise.topology/1',
+    limit: MOST_TOPOLOGIES,
+  });
+  const entry = records.find(({ machine }) =>
+    machine?.split(', ').includes(`shape ${shape}`),
+  );
+  if (!entry) return new Map();
+  const topology = (await source.load(entry.id)) as TopologyRecord;
+  return new Map(
+    (topology.cpus ?? []).flatMap(({ cpu, llc }) =>
+      finite(cpu) && finite(llc) ? [[cpu, llc] as const] : [],
+    ),
+  );
 }
 
 const optional = (table: Table | null): HTMLElement | null =>

@@ -1,0 +1,83 @@
+// Where a thread went: arrows between CPUs for its migrations, and for its
+// wake-ups from the CPU on which it was queued. Records do not keep who woke
+// it, nor wake-ups after which it waited less than the shortest wait kept.
+
+import type { Lanes } from './lanes';
+import { firstAfter } from './lanes';
+import type { Scene, Window } from './scene';
+
+export interface Arrow {
+  kind: 'migration' | 'wakeup';
+  from: { cpu: number; time: number };
+  to: { cpu: number; time: number };
+}
+
+/** Times that are kept as seconds come back within this, ns. */
+const ROUNDING_NS = 2;
+/** More would be a carpet: the window is too wide to tell them apart. */
+export const MOST_ARROWS = 1_500;
+
+/** Arrows of a thread that have a part in a window; null where there are too many. */
+export function arrowsOf(
+  scene: Scene,
+  thread: number,
+  window: Window,
+): Arrow[] | null {
+  const lanes = scene.lanes('threads');
+  const row = scene.threads.indexOf(thread);
+  if (!lanes || row < 0) return [];
+  const arrows = [
+    ...migrations(lanes, row, window),
+    ...wakeups(scene, lanes, row, window),
+  ];
+  return arrows.length > MOST_ARROWS ? null : arrows;
+}
+
+const endOf = (lanes: Lanes, at: number): number =>
+  lanes.start[at]! + lanes.length[at]!;
+
+function migrations(lanes: Lanes, row: number, window: Window): Arrow[] {
+  const found: Arrow[] = [];
+  const last = lanes.first[row + 1]!;
+  const first = firstAfter(lanes, row, window.from);
+  for (let at = Math.max(first, lanes.first[row]! + 1); at < last; at += 1) {
+    const left = endOf(lanes, at - 1);
+    if (left > window.to || found.length > MOST_ARROWS) break;
+    if (lanes.moved[at])
+      found.push({
+        kind: 'migration',
+        from: { cpu: lanes.colour[at - 1]!, time: left },
+        to: { cpu: lanes.colour[at]!, time: lanes.start[at]! },
+      });
+  }
+  return found;
+}
+
+function wakeups(
+  scene: Scene,
+  lanes: Lanes,
+  row: number,
+  window: Window,
+): Arrow[] {
+  const found: Arrow[] = [];
+  const { slices, waits } = scene;
+  if (!slices || !waits) return found;
+  for (const wait of scene.waitsOf(slices.threads[scene.threads[row]!]!)) {
+    const start = waits.start[wait]!;
+    const end = start + waits.length[wait]!;
+    if (start > window.to || found.length > MOST_ARROWS) break;
+    const next = firstAfter(lanes, row, end);
+    if (end < window.from || next >= lanes.first[row + 1]!) continue;
+    const isFollowed = Math.abs(lanes.start[next]! - end) <= ROUNDING_NS;
+    // Queued since it left its CPU: preempted, not woken.
+    const isPreempted =
+      next > lanes.first[row]! && start - endOf(lanes, next - 1) <= ROUNDING_NS;
+    if (isFollowed && !isPreempted)
+      found.push({
+        kind: 'wakeup',
+        from: { cpu: waits.place[wait]!, time: start },
+        to: { cpu: lanes.colour[next]!, time: lanes.start[next]! },
+      });
+  }
+  return found;
+}

@@ -1,0 +1,146 @@
+// What colours a slice: its thread, CPU, last-level cache, or why it waited.
+// Threads are many more than colours that eyes tell apart, so their hue is a
+// first cue only; names in slices, the tooltip and the search are the second.
+
+import type { Theme } from '../../theme';
+import { CAUSES } from './lanes';
+import { pixel } from './raster';
+import type { Rows, Scene } from './scene';
+
+export const COLOURINGS = ['thread', 'cpu', 'llc', 'cause'] as const;
+export type ColourBy = (typeof COLOURINGS)[number];
+
+/** The golden ratio's fraction: hues of numbers that follow each other lie far apart. */
+const GOLDEN = 0.618_033_988_75;
+/** OKLCH lightness of three neighbouring numbers; ink on each can be read, each is seen on the background. */
+const LIGHTNESS = {
+  light: [0.5, 0.58, 0.66],
+  dark: [0.64, 0.73, 0.82],
+} as const;
+const CHROMA = 0.125;
+
+/** The colour of a number, always the same. */
+export function hashedColour(number: number, isDark: boolean): string {
+  const shades = LIGHTNESS[isDark ? 'dark' : 'light'];
+  const hue = (number * GOLDEN) % 1;
+  return oklch(shades[number % shades.length]!, CHROMA, hue * 2 * Math.PI);
+}
+
+/** OKLCH as "#rrggbb", cut to sRGB (Ottosson 2020, "A perceptual color space for image processing"). */
+function oklch(lightness: number, chroma: number, hue: number): string {
+  const a = chroma * Math.cos(hue);
+  const b = chroma * Math.sin(hue);
+  const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
+  const m = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3;
+  const s = (lightness - 0.0894841775 * a - 1.291485548 * b) ** 3;
+  return `#${[
+    4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s,
+    -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
+    -0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s,
+  ]
+    .map((linear) => {
+      const part = Math.min(1, Math.max(0, linear));
+      const curved =
+        part <= 0.0031308 ? part * 12.92 : 1.055 * part ** (1 / 2.4) - 0.055;
+      return Math.round(curved * 255)
+        .toString(16)
+        .padStart(2, '0');
+    })
+    .join('')}`;
+}
+
+/** Between two colours. */
+export function mixed(from: string, to: string, share: number): string {
+  const [a, b] = [from, to].map((colour) =>
+    Number.parseInt(colour.slice(1), 16),
+  ) as [number, number];
+  const part = (shift: number): number => {
+    const [low, high] = [(a >> shift) & 255, (b >> shift) & 255];
+    return Math.round(low + (high - low) * share) << shift;
+  };
+  return `#${(part(16) | part(8) | part(0)).toString(16).padStart(6, '0')}`;
+}
+
+/** How far a slice that is not marked goes into the background. */
+const FADED = 0.82;
+
+/** Colours of slices: by the lanes' keys, or by rows. */
+export class Palette {
+  private readonly byRow: boolean;
+  private readonly colours: string[] = [];
+  private readonly pixels: number[] = [];
+  private readonly faded: number[] = [];
+  private readonly edges: number[] = [];
+  private readonly fadedEdges: number[] = [];
+
+  constructor(
+    private readonly scene: Scene,
+    private readonly rows: Rows,
+    private readonly by: ColourBy,
+    private readonly theme: Theme,
+    /** Places of threads that stand out; null: all do. */
+    private readonly marked: ReadonlySet<number> | null,
+  ) {
+    this.byRow =
+      by === 'thread' ? rows === 'threads' : by !== 'cause' && rows === 'cpus';
+  }
+
+  /** Does the slice's thread stand out? */
+  isMarked(row: number, key: number): boolean {
+    if (!this.marked) return true;
+    return this.marked.has(this.threadOf(row, key));
+  }
+
+  css(row: number, key: number): string {
+    const at = this.byRow ? row : key;
+    return (this.colours[at] ??= this.colourOf(row, key));
+  }
+
+  pixel(row: number, key: number): number {
+    const at = this.byRow ? row : key;
+    return this.isMarked(row, key)
+      ? (this.pixels[at] ??= pixel(this.css(row, key)))
+      : (this.faded[at] ??= pixel(this.fade(this.css(row, key))));
+  }
+
+  /** The border of a slice. */
+  edge(row: number, key: number): number {
+    const at = this.byRow ? row : key;
+    const colour = (): string =>
+      mixed(this.css(row, key), this.theme.text, 0.45);
+    return this.isMarked(row, key)
+      ? (this.edges[at] ??= pixel(colour()))
+      : (this.fadedEdges[at] ??= pixel(this.fade(colour())));
+  }
+
+  private fade(colour: string): string {
+    return mixed(colour, this.theme.background, FADED);
+  }
+
+  private threadOf(row: number, key: number): number {
+    if (this.rows === 'threads') return this.scene.threads[row]!;
+    return this.by === 'cause' ? Math.floor(key / CAUSES) : key;
+  }
+
+  private colourOf(row: number, key: number): string {
+    const { scene, theme } = this;
+    if (this.by === 'cause') return causeColour(theme, (key % CAUSES) - 1);
+    if (this.by === 'thread') {
+      const thread = this.threadOf(row, key);
+      return hashedColour(scene.slices?.threads[thread] ?? 0, theme.isDark);
+    }
+    const cpu = this.rows === 'cpus' ? scene.cpus[row]! : key;
+    if (this.by === 'cpu') return hashedColour(cpu, theme.isDark);
+    const llc = scene.llcOf.get(cpu);
+    return llc === undefined
+      ? theme.neutral
+      : theme.series[llc % theme.series.length]!;
+  }
+}
+
+/** The colour of a cause by its place; of slices without a wait that is kept, a quiet one. */
+export function causeColour(theme: Theme, cause: number): string {
+  return cause < 0
+    ? mixed(theme.neutral, theme.background, 0.55)
+    : theme.series[cause % theme.series.length]!;
+}

@@ -1,0 +1,59 @@
+// What one frame of the timeline shows.
+
+import type { Theme } from '../../theme';
+import type { ColourBy } from './colours';
+import type { Rows, Scene, Window } from './scene';
+
+/** Height of the time axis. */
+export const AXIS = 22;
+const LEAST_ROW = 13;
+const MOST_ROW = 40;
+
+/** What a frame shows; sizes in CSS pixels. */
+export interface Frame {
+  scene: Scene;
+  rows: Rows;
+  window: Window;
+  width: number;
+  height: number;
+  /** Height of a row. */
+  row: number;
+  /** How far the rows are scrolled. */
+  scrolled: number;
+  gutter: number;
+  cursor: { row: number; time: number } | null;
+  selection: Window | null;
+  colourBy: ColourBy;
+  /** Places of threads that stand out; null: all do. */
+  marked: ReadonlySet<number> | null;
+  /** Place of the thread whose way is drawn. */
+  thread: number | null;
+  theme: Theme;
+}
+
+export function rowCount(scene: Scene, rows: Rows): number {
+  return rows === 'cpus' ? scene.cpus.length : scene.threads.length;
+}
+
+/** The height of rows that fills a frame, as far as they stay readable. */
+export function rowHeight(rows: number, height: number): number {
+  const even = Math.floor((height - AXIS) / Math.max(1, rows));
+  return Math.min(MOST_ROW, Math.max(LEAST_ROW, even));
+}
+
+export function* rowsSeen(frame: Frame): Iterable<number> {
+  const last = Math.min(
+    rowCount(frame.scene, frame.rows),
+    Math.ceil((frame.scrolled + frame.height - AXIS) / frame.row),
+  );
+  for (
+    let row = Math.max(0, Math.floor(frame.scrolled / frame.row));
+    row < last;
+    row += 1
+  )
+    yield row;
+}
+
+/** Pixels of a nanosecond. */
+export const scaleOf = ({ width, gutter, window }: Frame): number =>
+  (width - gutter) / (window.to - window.from);

@@ -1,0 +1,87 @@
+// Words in slices that have room for them.
+
+import { inkOn } from '../../colour-scale';
+import type { Palette } from './colours';
+import type { Frame } from './frame';
+import { AXIS, rowsSeen, scaleOf } from './frame';
+import { firstAfter } from './lanes';
+import { moveOf } from './scene';
+
+/** Slices of a row that are looked at for a name at most. */
+const MOST_NAMED = 400;
+
+/** Names in slices that have room for them; ticks where a thread came from another CPU. */
+export function names(
+  context: CanvasRenderingContext2D,
+  frame: Frame,
+  palette: Palette,
+): void {
+  const { scene, rows, window, gutter } = frame;
+  const lanes = scene.lanes(rows);
+  const keys = scene.keys(rows, frame.colourBy === 'cause')?.keys;
+  if (!lanes || !keys) return;
+  const scale = scaleOf(frame);
+  context.font = `${Math.min(11, frame.row - 4)}px system-ui, sans-serif`;
+  context.textBaseline = 'middle';
+  context.save();
+  context.beginPath();
+  context.rect(gutter, AXIS, frame.width - gutter, frame.height - AXIS);
+  context.clip();
+  for (const row of rowsSeen(frame)) {
+    const first = firstAfter(lanes, row, window.from);
+    const y = AXIS + row * frame.row - frame.scrolled;
+    const last = Math.min(lanes.first[row + 1]!, first + MOST_NAMED);
+    for (let at = first; at < last && lanes.start[at]! < window.to; at += 1) {
+      const x0 = gutter + Math.max(0, (lanes.start[at]! - window.from) * scale);
+      const x1 = Math.min(
+        frame.width,
+        gutter + (lanes.start[at]! + lanes.length[at]! - window.from) * scale,
+      );
+      if (rows === 'threads')
+        tick(context, frame, moveOf(scene, lanes, row, at), x0, y);
+      const isMarked = palette.isMarked(row, keys[at]!);
+      if (x1 - x0 < 22 || !isMarked) continue;
+      const key = lanes.colour[at]!;
+      const text = fitted(
+        context,
+        rows === 'cpus' ? scene.threadName(key) : `CPU ${key}`,
+        x1 - x0 - 8,
+      );
+      context.fillStyle = inkOn(palette.css(row, keys[at]!));
+      context.fillText(text, x0 + 5, y + frame.row * 0.56);
+    }
+  }
+  context.restore();
+}
+
+/** A thread came from another CPU: a short stroke within the core, a long one with a foot beyond it. */
+function tick(
+  context: CanvasRenderingContext2D,
+  frame: Frame,
+  move: 'smt' | 'core' | null,
+  x: number,
+  y: number,
+): void {
+  if (!move) return;
+  context.fillStyle = frame.theme.text;
+  if (move === 'smt') {
+    context.fillRect(x - 0.5, y + 2, 1, 5);
+    return;
+  }
+  context.fillRect(x - 0.5, y, 1.5, frame.row - 1);
+  context.fillRect(x - 2.5, y, 5, 2);
+}
+
+/** Text cut to a width; nothing where not even three letters fit. */
+export function fitted(
+  context: CanvasRenderingContext2D,
+  text: string,
+  width: number,
+): string {
+  if (context.measureText(text).width <= width) return text;
+  const letters =
+    Math.floor(
+      (width / Math.max(1, context.measureText(text).width)) * text.length,
+    ) - 1;
+  return letters < 3 ? '' : `${text.slice(0, letters)}…`;
+}

@@ -1,0 +1,168 @@
+// The whole trace in one strip: how many CPUs are busy, how many threads queue,
+// and which part the rows below show. A drag, or the keys of the timeline, move it.
+
+import { h } from '../../dom';
+import { percent } from '../../format';
+import type { Theme } from '../../theme';
+import { theme } from '../../theme';
+import { moment } from './describe';
+import { Summer } from './lanes';
+import { gutterOf, timeOf } from './pointer';
+import { QueueDepth } from './queue';
+import type { Scene } from './scene';
+import { within } from './scene';
+import type { Handle } from './state';
+import { press } from './state';
+
+const HEIGHT = 34;
+
+/** Busy CPUs, as a share of all, and queued threads for each, in columns of the trace. */
+export function overview(
+  scene: Scene,
+  width: number,
+): { busy: Float64Array; queued: Float64Array } {
+  const busy = new Float64Array(width);
+  const queued = new Float64Array(width);
+  const many = Math.max(1, scene.cpus.length);
+  const lanes = scene.lanes('cpus');
+  if (lanes) {
+    const summer = new Summer(width, lanes.colours);
+    lanes.keys.forEach((_, row) => {
+      const bins = scene.bins('cpus', row, false);
+      const { share } = bins
+        ? summer.sumBins(bins, 0, scene.span, scene.span)
+        : summer.sum(lanes, row, 0, scene.span);
+      share.forEach((part, x) => (busy[x]! += part / many));
+    });
+  }
+  const spans = lanes ? null : scene.spans;
+  for (let x = 0; spans && x < width; x += 1) {
+    const at = Math.floor((x / width) * (scene.span / spans.lengthNs));
+    for (const { own } of spans.cpus) busy[x]! += (own?.[at] ?? 0) / many;
+  }
+  if (scene.waits) {
+    const depth = new QueueDepth();
+    const one = new Map(scene.cpus.map((cpu) => [cpu, 0]));
+    depth.sum(scene.waits, one, 1, width, 0, scene.span);
+    for (let x = 0; x < width; x += 1) queued[x] = depth.at(0, x) / many;
+  }
+  return { busy, queued };
+}
+
+/** The strip; `draw` shows another window. */
+export function minimap(handle: Handle): {
+  element: HTMLElement;
+  draw(): void;
+} {
+  const { scene, state } = handle;
+  const canvas = h('canvas', {
+    class: 'minimap',
+    tabIndex: 0,
+    role: 'slider',
+    aria: {
+      label: 'Part of the trace that is seen',
+      valuemin: '0',
+      valuemax: '100',
+    },
+  });
+  let whole: (ReturnType<typeof overview> & { width: number }) | null = null;
+  const draw = (): void => {
+    const width = canvas.clientWidth;
+    const context = canvas.getContext('2d');
+    if (!context || width === 0) return;
+    const gutter = gutterOf(width);
+    const room = Math.max(1, width - gutter);
+    if (whole?.width !== room)
+      whole = { ...overview(scene, room), width: room };
+    const ratio = Math.min(2, devicePixelRatio || 1);
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(HEIGHT * ratio);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    paint(context, handle, whole, gutter, theme());
+    const { from, to } = state.window;
+    const middle = (from + to) / 2 / scene.span;
+    canvas.setAttribute('aria-valuenow', String(Math.round(middle * 100)));
+    canvas.setAttribute(
+      'aria-valuetext',
+      `${moment(from)} to ${moment(to)}, ${percent((to - from) / scene.span)} of the trace`,
+    );
+  };
+  listen(handle, canvas);
+  return { element: canvas, draw };
+}
+
+function paint(
+  context: CanvasRenderingContext2D,
+  { scene, state }: Handle,
+  { busy, queued, width }: ReturnType<typeof overview> & { width: number },
+  gutter: number,
+  colours: Theme,
+): void {
+  context.fillStyle = colours.background;
+  context.fillRect(0, 0, gutter + width, HEIGHT);
+  context.fillStyle = colours.muted;
+  context.font = '11px system-ui, sans-serif';
+  context.textBaseline = 'middle';
+  context.fillText('Whole trace', 4, HEIGHT / 2);
+  const place = (time: number): number => gutter + (time / scene.span) * width;
+  const [x0, x1] = [place(state.window.from), place(state.window.to)];
+  const high = HEIGHT - 4;
+  for (let x = 0; x < width; x += 1) {
+    const isSeen = gutter + x >= x0 - 1 && gutter + x <= x1;
+    context.globalAlpha = isSeen ? 1 : 0.45;
+    context.fillStyle = colours.series[0]!;
+    const used = Math.min(1, busy[x]!) * high;
+    context.fillRect(gutter + x, HEIGHT - 2 - used, 1, used);
+    context.fillStyle = colours.worse;
+    context.fillRect(gutter + x, 2, 1, Math.min(1, queued[x]!) * high * 0.5);
+  }
+  context.globalAlpha = 1;
+  const { selection } = state;
+  if (selection) {
+    context.globalAlpha = 0.3;
+    context.fillStyle = colours.text;
+    const left = place(selection.from);
+    const wide = Math.max(1, place(selection.to) - left);
+    context.fillRect(left, 0, wide, HEIGHT);
+    context.globalAlpha = 1;
+  }
+  context.strokeStyle = colours.text;
+  context.lineWidth = 2;
+  context.strokeRect(x0, 1, Math.max(3, x1 - x0) - 1, HEIGHT - 2);
+}
+
+function listen(handle: Handle, canvas: HTMLCanvasElement): void {
+  const { scene, state } = handle;
+  let grip: number | null = null;
+  const timeAt = (event: PointerEvent): number => {
+    const gutter = gutterOf(canvas.clientWidth);
+    const x = event.clientX - canvas.getBoundingClientRect().left - gutter;
+    const room = Math.max(1, canvas.clientWidth - gutter);
+    return timeOf({ from: 0, to: scene.span }, x / room);
+  };
+  const move = (event: PointerEvent): void => {
+    if (grip === null) return;
+    const { from, to } = state.window;
+    const start = timeAt(event) - grip;
+    state.window = within({ from: start, to: start + to - from }, scene.span);
+    handle.refresh();
+  };
+  canvas.addEventListener('pointerdown', (event) => {
+    if (event.button !== 0) return;
+    canvas.setPointerCapture(event.pointerId);
+    const { from, to } = state.window;
+    const time = timeAt(event);
+    // What is seen is moved by where it is held; from elsewhere its middle comes.
+    grip = time >= from && time <= to ? time - from : (to - from) / 2;
+    move(event);
+  });
+  canvas.addEventListener('pointermove', move);
+  for (const name of ['pointerup', 'pointercancel'] as const)
+    canvas.addEventListener(name, () => (grip = null));
+  canvas.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!press(handle, event.key, false)) return;
+    event.preventDefault();
+    handle.refresh();
+  });
+}

@@ -1,0 +1,88 @@
+// Slices in the order of time, and what follows from it: where each slice's
+// thread came from, and which wait it ended.
+
+import type { Slices, Spans } from './decode';
+
+/** No CPU before: a thread's first slice. */
+export const NOWHERE = -1;
+
+/** Numbers of all slices in the order of time: each CPU's are sorted already and are merged. */
+export function timeOrder(slices: Slices): Uint32Array {
+  const { count, cpu, start } = slices;
+  let runs: number[] = [0];
+  for (let at = 1; at < count; at += 1)
+    if (cpu[at] !== cpu[at - 1]) runs.push(at);
+  runs.push(count);
+  let from = Uint32Array.from({ length: count }, (_, at) => at);
+  let to = new Uint32Array(count);
+  while (runs.length > 2) {
+    const merged: number[] = [];
+    for (let run = 0; run + 1 < runs.length; run += 2) {
+      const middle = runs[run + 1]!;
+      merge(from, to, runs[run]!, middle, runs[run + 2] ?? middle, start);
+      merged.push(runs[run]!);
+    }
+    runs = [...merged, count];
+    [from, to] = [to, from];
+  }
+  return from;
+}
+
+function merge(
+  from: Uint32Array,
+  to: Uint32Array,
+  first: number,
+  middle: number,
+  end: number,
+  start: Float64Array,
+): void {
+  let left = first;
+  let right = middle;
+  for (let at = first; at < end; at += 1) {
+    const takesLeft =
+      left < middle &&
+      (right >= end || start[from[left]!]! <= start[from[right]!]!);
+    to[at] = takesLeft ? from[left++]! : from[right++]!;
+  }
+}
+
+/** The CPU that each slice's thread ran on before it; NOWHERE for its first. */
+export function previousCpus(slices: Slices, order: Uint32Array): Int32Array {
+  const previous = new Int32Array(slices.count);
+  const last = new Int32Array(slices.threads.length).fill(NOWHERE);
+  for (const at of order) {
+    const thread = slices.thread[at]!;
+    previous[at] = last[thread]!;
+    last[thread] = slices.cpu[at]!;
+  }
+  return previous;
+}
+
+/** Times that are kept as seconds come back within this, ns. */
+const ROUNDING_NS = 2;
+
+/** For each slice the place of its wait's cause + 1; 0 where no kept wait ended with it. */
+export function causesBefore(
+  slices: Slices,
+  order: Uint32Array,
+  waits: Spans | null,
+): Uint8Array {
+  const causes = new Uint8Array(slices.count);
+  if (!waits) return causes;
+  // Waits that have not ended yet, by thread: a thread waits once at a time.
+  const open = new Map<number, number>();
+  let next = 0;
+  for (const at of order) {
+    const start = slices.start[at]!;
+    for (; next < waits.count && waits.start[next]! <= start; next += 1)
+      open.set(waits.who[next]!, next);
+    const thread = slices.threads[slices.thread[at]!]!;
+    const wait = open.get(thread);
+    if (wait === undefined) continue;
+    const end = waits.start[wait]! + waits.length[wait]!;
+    if (Math.abs(end - start) <= ROUNDING_NS)
+      causes[at] = waits.cause[wait]! + 1;
+    if (end <= start + ROUNDING_NS) open.delete(thread);
+  }
+  return causes;
+}

@@ -1,0 +1,359 @@
+// The rows of a frame, as pixels: how busy, who queues, who migrates, and
+// single slices with borders where there is room for them.
+
+import type { Frame } from './frame';
+import { rowsSeen } from './frame';
+import type { Columns, Lanes } from './lanes';
+import { CAUSES, firstAfter, Summer } from './lanes';
+import type { Palette } from './colours';
+import { causeColour, mixed } from './colours';
+import { QueueDepth } from './queue';
+import type { Raster } from './raster';
+import { pixel } from './raster';
+
+/** A row has single slices where it has at most one for so many pixels. */
+const PIXELS_PER_SLICE = 3;
+/** Columns of the whole trace serve where at least so many fall on a pixel. */
+const BINS_PER_PIXEL = 2;
+/** Narrower slices have no border. */
+const LEAST_BORDERED = 4;
+/** Slices of marked threads that are drawn over the others at most. */
+const MOST_MARKED = 60_000;
+
+/** Where the parts of a row lie, in device pixels from its upper edge. */
+interface Band {
+  queue: number;
+  top: number;
+  bottom: number;
+  end: number;
+}
+
+function band(frame: Frame, ratio: number): Band {
+  const { row, scene } = frame;
+  const isCpus = frame.rows === 'cpus';
+  const queue = isCpus && scene.waits ? Math.max(2, Math.round(row * 0.18)) : 0;
+  const arrivals =
+    isCpus && scene.slices ? Math.max(1, Math.floor(row * 0.12)) : 0;
+  return {
+    queue: ratio,
+    top: (1 + queue) * ratio,
+    bottom: (row - 1 - arrivals) * ratio,
+    end: (row - 1) * ratio,
+  };
+}
+
+/** Keeps what is costly to make from frame to frame. */
+export class RowPainter {
+  private summer: Summer | null = null;
+  private readonly queue = new QueueDepth();
+
+  paint(raster: Raster, frame: Frame, palette: Palette, ratio: number): void {
+    const { scene, window } = frame;
+    raster.clear(pixel(frame.theme.background));
+    const keys = scene.keys(frame.rows, frame.colourBy === 'cause');
+    const lanes = scene.lanes(frame.rows);
+    if (
+      keys &&
+      (this.summer?.width !== raster.width ||
+        this.summer.colours !== keys.count)
+    )
+      this.summer = new Summer(raster.width, keys.count);
+    const at = band(frame, ratio);
+    for (const row of rowsSeen(frame)) {
+      const y = (row * frame.row - frame.scrolled) * ratio;
+      separate(raster, frame, row, y, ratio);
+      if (!lanes || !keys || !this.summer) {
+        spansOf(raster, frame, row, y + at.top, y + at.end);
+        continue;
+      }
+      const columns = this.columns(frame, row, raster.width);
+      bars(raster, columns, palette, row, y, at);
+      bordered(raster, frame, lanes, keys.keys, palette, row, y, at);
+      if (frame.rows === 'cpus')
+        arrivals(raster, columns, frame, y + at.bottom, y + at.end);
+    }
+    if (lanes && frame.rows === 'cpus')
+      overlay(raster, frame, palette, ratio, at);
+    if (frame.rows === 'cpus') {
+      sharingOf(raster, frame, ratio, at);
+      if (scene.waits) {
+        const rowOf = new Map(scene.cpus.map((cpu, row) => [cpu, row]));
+        const { from, to } = window;
+        const rows = scene.cpus.length;
+        this.queue.sum(scene.waits, rowOf, rows, raster.width, from, to);
+        queued(raster, frame, this.queue, ratio, at);
+      }
+    } else waitsOf(raster, frame, ratio);
+  }
+
+  private columns(frame: Frame, row: number, width: number): Columns {
+    const { scene, window, rows, colourBy } = frame;
+    const byCause = colourBy === 'cause';
+    const bins = scene.bins(rows, row, byCause);
+    const perPixel =
+      (((bins?.share.length ?? 0) / width) * (window.to - window.from)) /
+      scene.span;
+    if (bins && perPixel >= BINS_PER_PIXEL)
+      return this.summer!.sumBins(bins, window.from, window.to, scene.span);
+    const lanes = scene.lanes(rows)!;
+    const { keys } = scene.keys(rows, byCause)!;
+    return this.summer!.sum(lanes, row, window.from, window.to, keys);
+  }
+}
+
+/** A line where another core begins, or between rows. */
+function separate(
+  raster: Raster,
+  frame: Frame,
+  row: number,
+  y: number,
+  ratio: number,
+): void {
+  const { scene } = frame;
+  const core = (at: number): number | undefined =>
+    scene.coreOf.get(scene.cpus[at]!);
+  const isBoundary =
+    frame.rows === 'threads' ||
+    row === 0 ||
+    core(row) === undefined ||
+    core(row) !== core(row - 1);
+  if (isBoundary)
+    raster.fill(
+      0,
+      raster.width,
+      y,
+      y + Math.max(1, ratio / 2),
+      pixel(frame.theme.line),
+    );
+}
+
+/** Bars as high as the share of time in their column. */
+function bars(
+  raster: Raster,
+  { share, colour, count }: Columns,
+  palette: Palette,
+  row: number,
+  y: number,
+  at: Band,
+): void {
+  const bottom = y + at.bottom;
+  const most = at.bottom - at.top;
+  for (let x = 0; x < share.length;) {
+    if (count[x] === 0) {
+      x += 1;
+      continue;
+    }
+    let end = x + 1;
+    while (
+      end < share.length &&
+      share[end] === share[x] &&
+      colour[end] === colour[x] &&
+      count[end]! > 0
+    )
+      end += 1;
+    const high = Math.max(1, share[x]! * most);
+    raster.fill(x, end, bottom - high, bottom, palette.pixel(row, colour[x]!));
+    x = end;
+  }
+}
+
+/** Slices that have room: whole, with a border that tells neighbours apart. */
+function bordered(
+  raster: Raster,
+  frame: Frame,
+  lanes: Lanes,
+  keys: Uint32Array,
+  palette: Palette,
+  row: number,
+  y: number,
+  at: Band,
+): void {
+  const { window, theme } = frame;
+  const first = firstAfter(lanes, row, window.from);
+  const last = Math.min(
+    lanes.first[row + 1]!,
+    firstAfter(lanes, row, window.to) + 1,
+  );
+  if (last - first > raster.width / PIXELS_PER_SLICE) return;
+  const scale = raster.width / (window.to - window.from);
+  const edge = pixel(theme.background);
+  for (let slice = first; slice < last; slice += 1) {
+    const x0 = (lanes.start[slice]! - window.from) * scale;
+    const x1 = x0 + lanes.length[slice]! * scale;
+    if (x1 - x0 < LEAST_BORDERED || x0 >= raster.width) continue;
+    const [top, bottom] = [y + at.top, y + at.bottom];
+    raster.fill(x0, x1, top, bottom, palette.pixel(row, keys[slice]!));
+    raster.fill(x1 - 1, x1, top, bottom, edge);
+    raster.frame(x0, x1 - 1, top, bottom, palette.edge(row, keys[slice]!));
+  }
+}
+
+/** How many of a column's slices began with a thread from another CPU: the more, the darker. */
+function arrivals(
+  raster: Raster,
+  { arrivals: many, count }: Columns,
+  { theme }: Frame,
+  y0: number,
+  y1: number,
+): void {
+  const shades = SHADES.map((share) =>
+    pixel(mixed(theme.background, theme.text, share)),
+  );
+  for (let x = 0; x < many.length; x += 1) {
+    if (many[x] === 0) continue;
+    const share = Math.min(1, many[x]! / Math.max(1, count[x]!));
+    const shade = shades[Math.ceil(share * shades.length) - 1]!;
+    raster.fill(x, x + 1, y0, y1, shade);
+  }
+}
+
+const SHADES = [0.3, 0.5, 0.75, 1];
+
+/** Marked threads over the others: a thread that ran shortly is not lost among them. */
+function overlay(
+  raster: Raster,
+  frame: Frame,
+  palette: Palette,
+  ratio: number,
+  at: Band,
+): void {
+  const { scene, window, marked } = frame;
+  if (!marked || marked.size === 0) return;
+  const lanes = scene.lanes('threads')!;
+  const rowOf = new Map(scene.cpus.map((cpu, row) => [cpu, row]));
+  const scale = raster.width / (window.to - window.from);
+  const causes = frame.colourBy === 'cause' ? scene.causes() : null;
+  let left = MOST_MARKED;
+  scene.threads.forEach((thread, own) => {
+    if (!marked.has(thread)) return;
+    const last = lanes.first[own + 1]!;
+    let slice = firstAfter(lanes, own, window.from);
+    for (; slice < last && left > 0; slice += 1, left -= 1) {
+      const x0 = (lanes.start[slice]! - window.from) * scale;
+      if (x0 > raster.width) return;
+      const x1 = x0 + lanes.length[slice]! * scale;
+      const row = rowOf.get(lanes.colour[slice]!);
+      if (row === undefined || x1 - x0 >= LEAST_BORDERED) continue;
+      const y = (row * frame.row - frame.scrolled) * ratio;
+      const key = causes
+        ? thread * CAUSES + causes[lanes.origin[slice]!]!
+        : thread;
+      const colour = palette.pixel(row, key);
+      raster.fill(x0, Math.max(x1, x0 + 1), y + at.top, y + at.bottom, colour);
+    }
+  });
+}
+
+/** Threads that wait for the CPU: a bar from above; two and more fill it. */
+function queued(
+  raster: Raster,
+  frame: Frame,
+  depth: QueueDepth,
+  ratio: number,
+  at: Band,
+): void {
+  const colour = pixel(frame.theme.worse);
+  const most = at.top - at.queue;
+  for (const row of rowsSeen(frame)) {
+    const y = (row * frame.row - frame.scrolled) * ratio + at.queue;
+    for (let x = 0; x < raster.width; x += 1) {
+      const waiting = depth.at(row, x);
+      if (waiting < 0.01) continue;
+      const high = Math.max(1, Math.min(1, waiting / 2) * most);
+      raster.fill(x, x + 1, y, y + high, colour);
+    }
+  }
+}
+
+/** Of a trace that has no slices: traced threads solid, others hatched above. */
+function spansOf(
+  raster: Raster,
+  frame: Frame,
+  row: number,
+  top: number,
+  bottom: number,
+): void {
+  const { scene, window, theme } = frame;
+  const told = scene.spans?.cpus.find((spans) => spans.cpu === scene.cpus[row]);
+  if (!scene.spans || !told) return;
+  const scale = raster.width / (window.to - window.from);
+  const most = bottom - top;
+  told.own?.forEach((own, at) => {
+    const x0 = (at * scene.spans!.lengthNs - window.from) * scale;
+    const x1 = x0 + scene.spans!.lengthNs * scale;
+    if (x1 <= 0 || x0 >= raster.width) return;
+    const middle = bottom - own * most;
+    raster.fill(x0, x1, middle, bottom, pixel(theme.series[0]!));
+    raster.hatch(
+      x0,
+      x1,
+      middle - (told.foreign?.[at] ?? 0) * most,
+      middle,
+      pixel(theme.neutral),
+    );
+  });
+}
+
+/** Needless sharing: a hatched band below the CPUs of the core. */
+function sharingOf(
+  raster: Raster,
+  frame: Frame,
+  ratio: number,
+  at: Band,
+): void {
+  const { scene, window, theme } = frame;
+  const { sharing } = scene;
+  if (!sharing) return;
+  const rowOf = new Map(scene.cpus.map((cpu, row) => [cpu, row]));
+  const scale = raster.width / (window.to - window.from);
+  const colour = pixel(theme.text);
+  const drawn = new Map<number, number>();
+  for (
+    let span = 0;
+    span < sharing.count && sharing.start[span]! < window.to;
+    span += 1
+  ) {
+    const end = sharing.start[span]! + sharing.length[span]!;
+    if (end <= window.from) continue;
+    const x0 = (sharing.start[span]! - window.from) * scale;
+    const x1 = Math.max(x0 + 1, (end - window.from) * scale);
+    for (const cpu of scene.cpusOf.get(sharing.place[span]!) ?? []) {
+      const row = rowOf.get(cpu);
+      // What falls on a pixel that is marked already changes nothing.
+      if (row === undefined || x1 <= (drawn.get(row) ?? -1)) continue;
+      drawn.set(row, Math.ceil(x1));
+      const y = (row * frame.row - frame.scrolled) * ratio + at.bottom;
+      raster.hatch(x0, x1, y - 3 * ratio, y, colour, 4);
+    }
+  }
+}
+
+/** Waits: hatched at half height, by their cause where causes colour. */
+function waitsOf(raster: Raster, frame: Frame, ratio: number): void {
+  const { scene, window, theme } = frame;
+  const { waits } = scene;
+  if (!waits) return;
+  const rowOf = new Map(
+    scene.threads.map((place, row) => [scene.slices!.threads[place]!, row]),
+  );
+  const scale = raster.width / (window.to - window.from);
+  const colours = waits.causes.map((_, cause) =>
+    pixel(frame.colourBy === 'cause' ? causeColour(theme, cause) : theme.worse),
+  );
+  const high = Math.max(4, Math.round(frame.row * 0.3)) * ratio;
+  for (let at = 0; at < waits.count && waits.start[at]! < window.to; at += 1) {
+    const end = waits.start[at]! + waits.length[at]!;
+    const row = rowOf.get(waits.who[at]!);
+    if (end <= window.from || row === undefined) continue;
+    const middle = ((row + 0.5) * frame.row - frame.scrolled) * ratio;
+    if (middle < -high || middle > raster.height + high) continue;
+    raster.hatch(
+      (waits.start[at]! - window.from) * scale,
+      (end - window.from) * scale,
+      middle - high / 2,
+      middle + high / 2,
+      colours[waits.cause[at]!] ?? pixel(theme.worse),
+      4,
+    );
+  }
+}

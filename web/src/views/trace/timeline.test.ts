@@ -1,0 +1,446 @@
+// The timeline's logic: order, totals of a selection, the address, hits,
+// arrows, colours, the queue. No canvas.
+
+import { describe as group, expect, test, vi } from 'vitest';
+
+import { Bytes, madeTrace } from '../../../e2e/made-trace';
+import type { SliceRecord, TraceRecord } from '../../records';
+import { DARK, LIGHT } from '../../theme';
+import type { Shown } from './address';
+import { fromParams, toParams } from './address';
+import { arrowsOf } from './arrows';
+import { hashedColour, mixed, Palette } from './colours';
+import { AXIS, rowHeight } from './frame';
+import { Summer } from './lanes';
+import { overview } from './minimap';
+import { causesBefore, previousCpus, timeOrder } from './order';
+import { rowAt, timeOf } from './pointer';
+import { QueueDepth } from './queue';
+import { pixel } from './raster';
+import { sceneOf, threadsNamed } from './scene';
+import type { Handle, State } from './state';
+import { markedOf, nextFound, press, selectionOf } from './state';
+import { totalsOf, totalsTable } from './totals';
+
+// Themes ask the browser what the system prefers.
+vi.hoisted(() => {
+  const query = { matches: false, addEventListener: () => undefined };
+  Object.assign(globalThis, { matchMedia: () => query });
+});
+
+const slice = (
+  thread: number,
+  cpu: number,
+  start: number,
+  length: number,
+  end = 'blocked',
+): SliceRecord => ({
+  thread,
+  cpu,
+  start_s: start * 1e-9,
+  length_s: length * 1e-9,
+  end,
+});
+
+interface Queued {
+  thread: number;
+  cpu: number;
+  start: number;
+  length: number;
+  cause: number;
+}
+
+function packed(waits: readonly Queued[]): Record<string, unknown> {
+  const threads = [...new Set(waits.map((wait) => wait.thread))];
+  const bytes = new Bytes();
+  let before = 0;
+  for (const wait of waits) {
+    bytes.varint(wait.start - before);
+    bytes.varint(wait.length);
+    bytes.varint(wait.cpu);
+    bytes.varint(threads.indexOf(wait.thread) * 8 + wait.cause);
+    before = wait.start;
+  }
+  return {
+    form: 'varint/1',
+    count: waits.length,
+    shortest_ns: 10,
+    threads,
+    causes: ['scheduler', 'mask', 'other_processes'],
+    bytes: bytes.base64(),
+  };
+}
+
+/** Thread 7 runs on CPU 0, is woken onto CPU 0 and runs on 1, is preempted and runs on 2; thread 9 on CPU 1 between. */
+const TRACE = {
+  elapsed_s: 100e-6,
+  cores: [{ core: 0, cpus: '0-1' }],
+  cpus: [0, 1, 2].map((cpu) => ({ cpu })),
+  threads: [
+    { thread: 9, name: 'render' },
+    { thread: 7, name: 'worker seven' },
+  ],
+  timeline: {
+    slices: [
+      slice(7, 0, 0, 20_000),
+      slice(9, 1, 5_000, 30_000),
+      slice(7, 1, 40_000, 10_000, 'preempted'),
+      slice(7, 2, 60_000, 10_000, 'ended'),
+    ],
+    waits: packed([
+      { thread: 7, cpu: 0, start: 30_000, length: 10_000, cause: 2 },
+      { thread: 7, cpu: 2, start: 50_000, length: 10_000, cause: 0 },
+    ]),
+  },
+} as unknown as TraceRecord;
+
+const scene = sceneOf(TRACE);
+const seven = scene.placeOf.get(7)!;
+const nine = scene.placeOf.get(9)!;
+
+group('the order of time', () => {
+  test('holds every slice once, whatever CPUs they are of', () => {
+    for (const cpus of [2, 6, 14]) {
+      const made = { slices: 2_000, cpus, threads: 9 };
+      const { slices } = sceneOf(madeTrace(made) as TraceRecord);
+      const order = timeOrder(slices!);
+      expect(new Set(order).size).toBe(2_000);
+      for (let at = 1; at < order.length; at += 1)
+        expect(slices!.start[order[at]!]!).toBeGreaterThanOrEqual(
+          slices!.start[order[at - 1]!]!,
+        );
+    }
+  });
+
+  test('tells where threads came from and which wait a slice ended', () => {
+    const slices = scene.slices!;
+    const order = timeOrder(slices);
+    const byStart = (list: ArrayLike<number>): number[] =>
+      [...order].map((at) => list[at]!);
+    expect(byStart(previousCpus(slices, order))).toEqual([-1, -1, 0, 1]);
+    expect(byStart(causesBefore(slices, order, scene.waits))).toEqual([
+      0, 0, 3, 1,
+    ]);
+  });
+});
+
+group('a selection', () => {
+  test('has the time of each thread, cut at its ends', () => {
+    const totals = totalsOf(scene, { from: 10_000, to: 45_000 });
+    expect(totals.map((row) => row.thread)).toEqual([nine, seven]);
+    expect(totals[0]!.running).toBeCloseTo(25_000, 3);
+    expect(totals[1]!.running).toBeCloseTo(15_000, 3);
+    expect(totals[1]!.waiting[2]).toBeCloseTo(10_000, 3);
+    expect(totals[1]!.waiting[0]).toBe(0);
+    expect(totals.map((row) => row.migrations)).toEqual([0, 1]);
+  });
+
+  test('sums to the whole in parts, migrations once', () => {
+    const made = sceneOf(
+      madeTrace({ slices: 4_000, cpus: 4, threads: 7 }) as TraceRecord,
+    );
+    const sum = (from: number, to: number): number[] =>
+      totalsOf(made, { from, to }).reduce(
+        ([running, waiting, moves], row) => [
+          running! + row.running,
+          waiting! + row.waiting.reduce((all, ns) => all + ns, 0),
+          moves! + row.migrations,
+        ],
+        [0, 0, 0],
+      );
+    const cut = made.span / 3;
+    const whole = sum(0, made.span);
+    const [left, right] = [sum(0, cut), sum(cut, made.span)];
+    whole.forEach((value, at) =>
+      expect(left[at]! + right[at]!).toBeCloseTo(value, 1),
+    );
+    expect(whole[2]).toBeGreaterThan(1_000);
+  });
+
+  test('is told as a table that says which waits it counts', () => {
+    const table = totalsTable(scene, { from: 0, to: 100_000 });
+    expect(table.caption).toContain('2 threads; waits of 10.0 ns and more');
+    const names = table.columns.map((column) => column.name);
+    expect(names.filter((name) => name.startsWith('Waiting:'))).toHaveLength(2);
+    const row = table.rows.find((cells) => cells[0]!.text.endsWith('7'))!;
+    expect(row.map((cell) => cell.text)).toEqual([
+      'worker seven 7',
+      '40.0 µs',
+      '40.0 %',
+      '20.0 µs',
+      '10.0 µs',
+      '10.0 µs',
+      '2',
+    ]);
+  });
+
+  test('of a trace without slices has the shares of its CPUs', () => {
+    const coarse = sceneOf({
+      elapsed_s: 4e-3,
+      cpus: [{ cpu: 0 }],
+      timeline: {
+        span_s: 1e-3,
+        spans: [{ cpu: 0, own: [1, 0.5, 0, 0], foreign: [] }],
+      },
+    });
+    const { rows } = totalsTable(coarse, { from: 0.5e6, to: 2e6 });
+    expect(rows[0]!.map((cell) => cell.text)).toEqual([
+      'CPU 0',
+      '1.00 ms',
+      '–',
+    ]);
+  });
+
+  test('goes from the earlier to the later end', () => {
+    expect(selectionOf(5, 2)).toEqual({ from: 2, to: 5 });
+    expect(selectionOf(5, 5)).toBeNull();
+  });
+});
+
+group('the address', () => {
+  const span = 2e9;
+  const atFirst = fromParams(new URLSearchParams(), span);
+
+  test('says nothing of what is as at first', () => {
+    expect(toParams(atFirst, span).size).toBe(0);
+    expect(atFirst.window).toEqual({ from: 0, to: span });
+  });
+
+  test('comes back as it was', () => {
+    const shown: Shown = {
+      window: { from: 12_345_678, to: 1_500_000_001 },
+      rows: 'threads',
+      colourBy: 'cause',
+      thread: 4711,
+      find: 'work & <b>',
+      selection: { from: 20_000_000, to: 30_000_000 },
+    };
+    const text = toParams(shown, span).toString();
+    expect(text).toContain('from=0.012345678&to=1.500000001&thread=4711');
+    expect(fromParams(new URLSearchParams(text), span)).toEqual(shown);
+  });
+
+  test.each([
+    'from=a&to=b',
+    'from=1&to=1',
+    'from=1.5&to=1',
+    'from=-1&to=1e3',
+    'from=3&to=4',
+    'thread=x&rows=cores&colour=red&selected=1',
+  ])('%s is taken for nothing', (text) => {
+    expect(fromParams(new URLSearchParams(text), span)).toEqual(atFirst);
+  });
+
+  test('stays within the trace', () => {
+    const { window } = fromParams(new URLSearchParams('from=1.5&to=9'), span);
+    expect(window).toEqual({ from: 0, to: span });
+  });
+});
+
+group('what is hit', () => {
+  test('is the row below the axis, scrolled, and never one that is not there', () => {
+    expect(rowAt(AXIS + 1, 0, 20, 4)).toBe(0);
+    expect(rowAt(AXIS + 19.9, 0, 20, 4)).toBe(0);
+    expect(rowAt(AXIS + 20, 0, 20, 4)).toBe(1);
+    expect(rowAt(AXIS + 5, 35, 20, 4)).toBe(2);
+    expect(rowAt(2, 0, 20, 4)).toBe(0);
+    expect(rowAt(900, 0, 20, 4)).toBe(3);
+  });
+
+  test('is a time of the window', () => {
+    expect(timeOf({ from: 100, to: 300 }, 0.25)).toBe(150);
+    expect(timeOf({ from: 100, to: 300 }, -1)).toBe(100);
+    expect(timeOf({ from: 100, to: 300 }, 2)).toBe(300);
+  });
+
+  test('has rows that fill the height and can be read', () => {
+    expect(rowHeight(64, 756)).toBe(13);
+    expect(rowHeight(30, 562)).toBe(18);
+    expect(rowHeight(2, 562)).toBe(40);
+    expect(rowHeight(0, 562)).toBe(40);
+  });
+});
+
+group('arrows of a thread', () => {
+  const whole = { from: 0, to: 100_000 };
+
+  test('are its migrations and wake-ups, but no preemption', () => {
+    const arrows = arrowsOf(scene, seven, whole)!.map((arrow) => [
+      arrow.kind,
+      arrow.from.cpu,
+      Math.round(arrow.from.time),
+      arrow.to.cpu,
+      Math.round(arrow.to.time),
+    ]);
+    expect(arrows).toEqual([
+      ['migration', 0, 20_000, 1, 40_000],
+      ['migration', 1, 50_000, 2, 60_000],
+      ['wakeup', 0, 30_000, 1, 40_000],
+    ]);
+    expect(arrowsOf(scene, nine, whole)).toEqual([]);
+  });
+
+  test('are those that the window meets', () => {
+    const kinds = (from: number, to: number): string[] =>
+      arrowsOf(scene, seven, { from, to })!.map((arrow) => arrow.kind);
+    expect(kinds(21_000, 25_000)).toEqual(['migration']);
+    expect(kinds(70_000, 90_000)).toEqual([]);
+  });
+
+  test('are none where they would be a carpet', () => {
+    const made = sceneOf(
+      madeTrace({ slices: 5_000, cpus: 8, threads: 2 }) as TraceRecord,
+    );
+    const { span } = made;
+    expect(arrowsOf(made, 0, { from: 0, to: span })).toBeNull();
+    expect(
+      arrowsOf(made, 0, { from: 0, to: span / 50 })!.length,
+    ).toBeGreaterThan(5);
+  });
+});
+
+group('threads that stand out', () => {
+  test('are found by all words of name or number', () => {
+    expect(threadsNamed(scene, 'SEVEN worker')).toEqual([seven]);
+    expect(threadsNamed(scene, '9')).toEqual([nine]);
+    expect(threadsNamed(scene, ' ')).toEqual([]);
+  });
+
+  test('are the found and the followed ones; all where nothing is asked', () => {
+    expect(markedOf(scene, { thread: null, find: '' })).toBeNull();
+    expect(markedOf(scene, { thread: 12345, find: '' })).toBeNull();
+    expect([...markedOf(scene, { thread: 7, find: 'render' })!].sort()).toEqual(
+      [seven, nine].sort(),
+    );
+    expect(markedOf(scene, { thread: null, find: 'none' })!.size).toBe(0);
+  });
+
+  test('have their colour, others go into the background', () => {
+    const marked = new Set([seven]);
+    const palette = new Palette(scene, 'cpus', 'thread', LIGHT, marked);
+    expect(palette.pixel(0, seven)).toBe(pixel(hashedColour(7, false)));
+    expect(palette.pixel(0, nine)).toBe(
+      pixel(mixed(hashedColour(9, false), LIGHT.background, 0.82)),
+    );
+  });
+
+  test('have many colours that are seen on the background', () => {
+    for (const theme of [LIGHT, DARK]) {
+      const all = Array.from({ length: 80 }, (_, at) =>
+        hashedColour(1000 + at, theme.isDark),
+      );
+      expect(new Set(all).size).toBeGreaterThan(70);
+      const background = luminance(theme.background);
+      for (const colour of all)
+        expect(contrast(luminance(colour), background)).toBeGreaterThan(2.5);
+    }
+  });
+});
+
+function luminance(colour: string): number {
+  const value = Number.parseInt(colour.slice(1), 16);
+  const linear = (byte: number): number => ((byte & 255) / 255) ** 2.2;
+  return (
+    0.2126 * linear(value >> 16) +
+    0.7152 * linear(value >> 8) +
+    0.0722 * linear(value)
+  );
+}
+
+const contrast = (a: number, b: number): number =>
+  (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+
+group('keys', () => {
+  const handleOf = (): Handle => {
+    const state: State = {
+      ...fromParams(new URLSearchParams(), scene.span),
+      cursor: { row: 0, time: 10_000 },
+      anchor: null,
+    };
+    const nothing = (): void => undefined;
+    return {
+      scene,
+      state,
+      canvas: null as never,
+      scroller: null as never,
+      row: () => 20,
+      refresh: nothing,
+      point: nothing,
+      select: nothing,
+      layout: nothing,
+      sync: nothing,
+    };
+  };
+
+  test('select a span, zoom to it and clear it', () => {
+    const handle = handleOf();
+    for (let step = 0; step < 5; step += 1) press(handle, 'ArrowRight', true);
+    expect(handle.state.selection).toEqual({ from: 10_000, to: 20_000 });
+    press(handle, 'ArrowLeft', true);
+    expect(handle.state.selection).toEqual({ from: 10_000, to: 18_000 });
+    press(handle, 'z', false);
+    expect(handle.state.window.from).toBeCloseTo(10_000, 6);
+    expect(handle.state.window.to).toBeCloseTo(18_000, 6);
+    press(handle, 'Escape', false);
+    expect(handle.state.selection).toBeNull();
+  });
+
+  test('follow the thread below the cursor, and no longer', () => {
+    const handle = handleOf();
+    press(handle, 'Enter', false);
+    expect(handle.state.thread).toBe(7);
+    press(handle, 'Enter', false);
+    expect(handle.state.thread).toBeNull();
+    handle.state.find = 'render';
+    nextFound(handle);
+    expect(handle.state.thread).toBe(9);
+    expect(handle.state.cursor.row).toBe(1);
+    press(handle, 'Escape', false);
+    expect([handle.state.thread, handle.state.find]).toEqual([null, '']);
+  });
+});
+
+group('columns', () => {
+  test('from those of the whole trace come near to those from slices', () => {
+    const made = sceneOf(
+      madeTrace({ slices: 60_000, cpus: 4, threads: 9 }) as TraceRecord,
+    );
+    const lanes = made.lanes('cpus')!;
+    const bins = made.bins('cpus', 0, false)!;
+    const exact = new Summer(500, lanes.colours);
+    const near = new Summer(500, lanes.colours);
+    const { span } = made;
+    exact.sum(lanes, 0, 0, span);
+    near.sumBins(bins, 0, span, span);
+    const total = (list: ArrayLike<number>): number =>
+      Array.from(list).reduce((sum, value) => sum + value, 0);
+    expect(total(near.columns.share) / total(exact.columns.share)).toBeCloseTo(
+      1,
+      2,
+    );
+    expect(total(near.columns.arrivals)).toBe(total(exact.columns.arrivals));
+    near.columns.share.forEach((share, x) =>
+      expect(Math.abs(share - exact.columns.share[x]!)).toBeLessThan(0.1),
+    );
+  });
+
+  test('of the queue are the mean number of waits', () => {
+    const depth = new QueueDepth();
+    const rows = new Map([0, 1, 2].map((cpu) => [cpu, cpu]));
+    depth.sum(scene.waits!, rows, 3, 10, 0, 100_000);
+    expect(depth.at(0, 3)).toBeCloseTo(1, 5);
+    expect(depth.at(0, 4)).toBeCloseTo(0, 5);
+    expect(depth.at(2, 5)).toBeCloseTo(1, 5);
+    depth.sum(scene.waits!, rows, 3, 4, 0, 100_000);
+    expect(depth.at(0, 1)).toBeCloseTo(0.4, 5);
+    expect(depth.at(2, 2)).toBeCloseTo(0.4, 5);
+  });
+
+  test('of the whole trace sum over its CPUs', () => {
+    const { busy, queued } = overview(scene, 10);
+    expect(busy[0]).toBeCloseTo(1.5 / 3, 5);
+    expect(busy[4]).toBeCloseTo(1 / 3, 5);
+    expect(busy[9]).toBe(0);
+    expect(queued[3]).toBeCloseTo(1 / 3, 5);
+  });
+});

@@ -1,0 +1,188 @@
+// The controls above the timeline: rows, colours, search, zoom, the link.
+
+import { h, visible } from '../../dom';
+import { count } from '../../format';
+import { copyButton } from '../../words';
+import type { ColourBy } from './colours';
+import { COLOURINGS } from './colours';
+import { AXIS } from './frame';
+import type { Rows } from './scene';
+import { panned, threadsNamed, zoomed } from './scene';
+import type { Handle } from './state';
+import { colourOf, nextFound, reveal, zoomToSelection } from './state';
+
+const COLOUR_WORDS: Readonly<Record<ColourBy, string>> = {
+  thread: 'thread',
+  cpu: 'CPU',
+  llc: 'last-level cache',
+  cause: 'cause of waiting',
+};
+
+export interface Toolbar {
+  element: HTMLElement;
+  chooseRows(rows: Rows): void;
+  focusSearch(): void;
+  sync(): void;
+}
+
+/** `link` gives the address of what is shown. */
+export function toolbar(handle: Handle, link: (() => string) | null): Toolbar {
+  const { scene, state } = handle;
+  const rows = h(
+    'select',
+    {},
+    h('option', { value: 'cpus' }, 'CPUs'),
+    h('option', { value: 'threads' }, 'threads'),
+  );
+  const chooseRows = (next: Rows): void => {
+    if (!scene.slices || state.rows === next) return;
+    state.rows = next;
+    state.cursor.row = 0;
+    handle.scroller.scrollTop = 0;
+    sync();
+    handle.layout();
+    handle.refresh();
+  };
+  rows.addEventListener('change', () => chooseRows(rows.value as Rows));
+  const colours = h(
+    'select',
+    {},
+    ...COLOURINGS.map((by) => h('option', { value: by }, COLOUR_WORDS[by])),
+  );
+  colours.addEventListener('change', () => {
+    state.colourBy = colours.value as ColourBy;
+    handle.sync();
+    handle.refresh();
+  });
+  const search = finder(handle);
+  const sync = (): void => {
+    rows.value = state.rows;
+    colours.value = colourOf(state);
+    for (const option of colours.options) {
+      const isMissing =
+        (option.value === 'llc' && scene.llcOf.size === 0) ||
+        (option.value === 'cause' && !scene.waits);
+      option.disabled = isMissing;
+      option.title = isMissing ? 'The record does not tell.' : '';
+    }
+    search.sync();
+  };
+  sync();
+  return {
+    element: h(
+      'div',
+      { class: 'tools', role: 'group', aria: { label: 'Timeline' } },
+      scene.slices ? h('label', {}, 'Rows ', rows) : null,
+      scene.slices ? h('label', {}, 'Colour by ', colours) : null,
+      scene.slices ? search.element : null,
+      h('span', { class: 'steps' }, ...steps(handle)),
+      link && copyButton(link, 'the address of what is shown', 'Copy link'),
+    ),
+    chooseRows,
+    focusSearch: search.focus,
+    sync,
+  };
+}
+
+function steps(handle: Handle): HTMLElement[] {
+  const { scene, state } = handle;
+  const button = (name: string, act: () => void): HTMLElement =>
+    h(
+      'button',
+      {
+        type: 'button',
+        onclick: () => {
+          act();
+          handle.refresh();
+        },
+      },
+      name,
+    );
+  const zoom = (factor: number): void => {
+    const middle = (state.window.from + state.window.to) / 2;
+    state.window = zoomed(state.window, factor, middle, scene.span);
+  };
+  const pan = (share: number): void => {
+    state.window = panned(state.window, share, scene.span);
+  };
+  return [
+    button('Zoom in', () => zoom(0.5)),
+    button('Zoom out', () => zoom(2)),
+    button('Earlier', () => pan(-0.5)),
+    button('Later', () => pan(0.5)),
+    button('Whole trace', () => (state.window = { from: 0, to: scene.span })),
+    button('Select what is seen', () => {
+      state.selection = { ...state.window };
+      handle.select();
+    }),
+  ];
+}
+
+/** The search for threads: Enter goes from one found to the next. */
+function finder(handle: Handle): {
+  element: HTMLElement;
+  focus(): void;
+  sync(): void;
+} {
+  const { scene, state } = handle;
+  const input = h('input', { type: 'search', placeholder: 'name or number' });
+  const told = h('span', { class: 'muted status', role: 'status' });
+  const sync = (): void => {
+    if (input.value !== state.find) input.value = state.find;
+    const place =
+      state.thread === null ? undefined : scene.placeOf.get(state.thread);
+    const followed =
+      place === undefined ? [] : [`following ${scene.threadName(place)}`];
+    const found = state.find.trim()
+      ? [
+          `${threadsNamed(scene, state.find).length} of ${count(scene.threads.length, 'thread')}`,
+        ]
+      : [];
+    told.textContent = visible([...found, ...followed].join(', '));
+  };
+  input.addEventListener('input', () => {
+    state.find = input.value;
+    sync();
+    handle.refresh();
+  });
+  input.addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter') return;
+    event.preventDefault();
+    nextFound(handle);
+    reveal(handle, AXIS);
+    handle.refresh();
+  });
+  return {
+    element: h(
+      'span',
+      { class: 'finder' },
+      h('label', {}, 'Find thread ', input),
+      ' ',
+      told,
+    ),
+    focus: () => input.focus(),
+    sync,
+  };
+}
+
+/** The buttons of a selection. */
+export function selectionTools(handle: Handle): HTMLElement {
+  const { state } = handle;
+  const button = (name: string, act: () => void): HTMLElement =>
+    h('button', { type: 'button', onclick: act }, name);
+  return h(
+    'p',
+    { class: 'tools' },
+    button('Zoom to the selection', () => {
+      zoomToSelection(handle);
+      handle.refresh();
+    }),
+    button('Clear the selection', () => {
+      state.selection = null;
+      state.anchor = null;
+      handle.select();
+      handle.refresh();
+      handle.canvas.focus();
+    }),
+  );
+}
