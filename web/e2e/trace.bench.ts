@@ -42,6 +42,13 @@ test('a million slices', { timeout: 600_000 }, async () => {
   const { page, errors, close } = await open(report);
   const canvas = page.locator('canvas[data-frames]');
   await canvas.waitFor();
+  await page.evaluate(() => {
+    const tasks: number[] = [];
+    Object.assign(window, { tasks });
+    new PerformanceObserver((list) =>
+      tasks.push(...list.getEntries().map((entry) => entry.duration)),
+    ).observe({ type: 'longtask' });
+  });
   for (const rows of ['cpus', 'threads']) {
     await page.getByLabel('Rows', { exact: false }).first().selectOption(rows);
     await canvas.focus();
@@ -92,6 +99,16 @@ test('a million slices', { timeout: 600_000 }, async () => {
       steps.map((step) => step.whole),
     );
   }
+  await page.getByRole('button', { name: 'Whole trace' }).click();
+  await page.getByRole('button', { name: 'Select what is seen' }).click();
+  await page.getByLabel('Colour by').selectOption('cause');
+  await page.getByLabel('Find thread').fill('worker-7');
+  await page.waitForTimeout(500);
+  // The browser tells of tasks of 50 ms and more; 0: there was none.
+  const tasks = await page.evaluate(
+    () => (window as unknown as { tasks: number[] }).tasks,
+  );
+  tell('trace, after load: tasks of 50 ms and more', [0, ...tasks]);
   expect(errors).toEqual([]);
   await close();
 });

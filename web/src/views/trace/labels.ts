@@ -4,10 +4,10 @@ import { inkOn } from '../../colour-scale';
 import type { Palette } from './colours';
 import type { Frame } from './frame';
 import { AXIS, rowsSeen, scaleOf } from './frame';
-import { firstAfter } from './lanes';
+import { firstAfter, firstFrom } from './lanes';
 import { moveOf } from './scene';
 
-/** Slices of a row that are looked at for a name at most. */
+/** A row with more slices in it has no names: they are too narrow. */
 const MOST_NAMED = 400;
 
 /** Names in slices that have room for them; ticks where a thread came from another CPU. */
@@ -30,8 +30,9 @@ export function names(
   for (const row of rowsSeen(frame)) {
     const first = firstAfter(lanes, row, window.from);
     const y = AXIS + row * frame.row - frame.scrolled;
-    const last = Math.min(lanes.first[row + 1]!, first + MOST_NAMED);
-    for (let at = first; at < last && lanes.start[at]! < window.to; at += 1) {
+    const last = firstFrom(lanes, row, window.to);
+    if (last - first > MOST_NAMED) continue;
+    for (let at = first; at < last; at += 1) {
       const x0 = gutter + Math.max(0, (lanes.start[at]! - window.from) * scale);
       const x1 = Math.min(
         frame.width,
@@ -78,10 +79,23 @@ export function fitted(
   text: string,
   width: number,
 ): string {
-  if (context.measureText(text).width <= width) return text;
-  const letters =
-    Math.floor(
-      (width / Math.max(1, context.measureText(text).width)) * text.length,
-    ) - 1;
+  const whole = widthOf(context, text);
+  if (whole <= width) return text;
+  const letters = Math.floor((width / Math.max(1, whole)) * text.length) - 1;
   return letters < 3 ? '' : `${text.slice(0, letters)}…`;
+}
+
+const widths = new Map<string, number>();
+const MOST_WIDTHS = 20_000;
+
+/** Measuring takes longer than drawing: names come again in every frame. */
+function widthOf(context: CanvasRenderingContext2D, text: string): number {
+  const key = `${context.font} ${text}`;
+  let width = widths.get(key);
+  if (width === undefined) {
+    if (widths.size >= MOST_WIDTHS) widths.clear();
+    width = context.measureText(text).width;
+    widths.set(key, width);
+  }
+  return width;
 }

@@ -32,17 +32,19 @@ export interface Ordered {
 /** A row for each CPU, in the order given; CPUs without slices have empty rows. */
 export function byCpu(ordered: Ordered, cpus: readonly number[]): Lanes {
   const { cpu, thread } = ordered.slices;
-  return lanes(ordered, cpus, cpu, thread);
+  // Slices stand CPU by CPU in the order of time: as they are is as they should be.
+  return lanes(ordered, null, cpus, cpu, thread);
 }
 
 /** A row for each thread, in the order given. */
 export function byThread(ordered: Ordered, threads: readonly number[]): Lanes {
   const { cpu, thread } = ordered.slices;
-  return lanes(ordered, threads, thread, cpu);
+  return lanes(ordered, ordered.order, threads, thread, cpu);
 }
 
 function lanes(
-  { slices, order, previous }: Ordered,
+  { slices, previous }: Ordered,
+  order: Uint32Array | null,
   keys: readonly number[],
   key: Uint32Array,
   colour: Uint32Array,
@@ -72,7 +74,8 @@ function lanes(
     moved: new Uint8Array(many),
   };
   let colours = 1;
-  for (const from of order) {
+  for (let place = 0; place < slices.count; place += 1) {
+    const from = order ? order[place]! : place;
     const row = rows[key[from]!]!;
     if (row < 0) continue;
     const at = next[row]!++;
@@ -94,6 +97,18 @@ export function firstAfter(lanes: Lanes, row: number, time: number): number {
   while (low < high) {
     const middle = (low + high) >>> 1;
     if (lanes.start[middle]! + lanes.length[middle]! > time) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** The first slice of a row that begins at `time` or later. */
+export function firstFrom(lanes: Lanes, row: number, time: number): number {
+  let low = lanes.first[row]!;
+  let high = lanes.first[row + 1]!;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (lanes.start[middle]! >= time) high = middle;
     else low = middle + 1;
   }
   return low;

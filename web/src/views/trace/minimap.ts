@@ -43,7 +43,7 @@ export function overview(
   if (scene.waits) {
     const depth = new QueueDepth();
     const one = new Map(scene.cpus.map((cpu) => [cpu, 0]));
-    depth.sum(scene.waits, one, 1, width, 0, scene.span);
+    depth.sum(scene, one, width, { from: 0, to: scene.span });
     for (let x = 0; x < width; x += 1) queued[x] = depth.at(0, x) / many;
   }
   return { busy, queued };

@@ -108,6 +108,7 @@ function axis(context: CanvasRenderingContext2D, frame: Frame): void {
 function labels(context: CanvasRenderingContext2D, frame: Frame): void {
   const { theme, gutter } = frame;
   const size = Math.min(11, frame.row - 1);
+  const isNarrow = gutter < 100;
   context.save();
   context.beginPath();
   context.rect(0, AXIS, gutter, frame.height - AXIS);
@@ -119,11 +120,11 @@ function labels(context: CanvasRenderingContext2D, frame: Frame): void {
     context.fillStyle =
       frame.cursor?.row === row || isMarked ? theme.text : theme.muted;
     context.font = `${isMarked ? 'bold ' : ''}${size}px system-ui, sans-serif`;
-    context.fillText(
-      fitted(context, rowName(frame.scene, frame.rows, row), gutter - 8),
-      4,
-      y,
-    );
+    const name = rowName(frame.scene, frame.rows, row);
+    // A CPU's number says more than the beginning of its core's name.
+    const text =
+      frame.rows === 'cpus' && isNarrow ? name.split(' · ')[0]! : name;
+    context.fillText(fitted(context, text, gutter - 8), 4, y);
   }
   context.restore();
 }
@@ -165,7 +166,7 @@ function marks(context: CanvasRenderingContext2D, frame: Frame): void {
 function arrows(context: CanvasRenderingContext2D, frame: Frame): void {
   const { scene, window, theme, thread } = frame;
   if (thread === null || frame.rows !== 'cpus') return;
-  const rowOf = new Map(scene.cpus.map((cpu, row) => [cpu, row]));
+  const { rowOf } = scene;
   const scale = scaleOf(frame);
   const place = ({ cpu, time }: Arrow['from']): [number, number] => [
     frame.gutter + (time - window.from) * scale,

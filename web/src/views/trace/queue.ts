@@ -1,6 +1,6 @@
 // How many threads wait for each CPU, pixel column by pixel column.
 
-import type { Spans } from './decode';
+import type { Scene, Window } from './scene';
 
 /** Mean number of kept waits in each column of each row. */
 export class QueueDepth {
@@ -8,20 +8,25 @@ export class QueueDepth {
 
   /** Sums waits between two times; `rowOf` gives the row of a CPU. */
   sum(
-    waits: Spans,
+    scene: Pick<Scene, 'waits' | 'firstWait'>,
     rowOf: ReadonlyMap<number, number>,
-    rows: number,
     width: number,
-    from: number,
-    to: number,
+    { from, to }: Window,
   ): void {
+    const rows = Math.max(0, ...rowOf.values()) + 1;
     // One column more: where what goes beyond the last one ends.
     const stride = width + 1;
     if (this.depth.length !== rows * stride)
       this.depth = new Float32Array(rows * stride);
     const steps = this.depth.fill(0);
     const scale = width / (to - from);
-    for (let at = 0; at < waits.count && waits.start[at]! < to; at += 1) {
+    const { waits } = scene;
+    const last = waits?.count ?? 0;
+    for (
+      let at = scene.firstWait(from);
+      waits && at < last && waits.start[at]! < to;
+      at += 1
+    ) {
       const end = waits.start[at]! + waits.length[at]!;
       const row = rowOf.get(waits.place[at]!);
       if (end <= from || row === undefined) continue;

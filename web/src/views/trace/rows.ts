@@ -4,7 +4,7 @@
 import type { Frame } from './frame';
 import { rowsSeen } from './frame';
 import type { Columns, Lanes } from './lanes';
-import { CAUSES, firstAfter, Summer } from './lanes';
+import { CAUSES, firstAfter, firstFrom, Summer } from './lanes';
 import type { Palette } from './colours';
 import { causeColour, mixed } from './colours';
 import { QueueDepth } from './queue';
@@ -32,8 +32,7 @@ function band(frame: Frame, ratio: number): Band {
   const { row, scene } = frame;
   const isCpus = frame.rows === 'cpus';
   const queue = isCpus && scene.waits ? Math.max(2, Math.round(row * 0.18)) : 0;
-  const arrivals =
-    isCpus && scene.slices ? Math.max(1, Math.floor(row * 0.12)) : 0;
+  const arrivals = scene.slices ? Math.max(1, Math.floor(row * 0.12)) : 0;
   return {
     queue: ratio,
     top: (1 + queue) * ratio,
@@ -69,18 +68,14 @@ export class RowPainter {
       const columns = this.columns(frame, row, raster.width);
       bars(raster, columns, palette, row, y, at);
       bordered(raster, frame, lanes, keys.keys, palette, row, y, at);
-      if (frame.rows === 'cpus')
-        arrivals(raster, columns, frame, y + at.bottom, y + at.end);
+      arrivals(raster, columns, frame, y + at.bottom, y + at.end);
     }
     if (lanes && frame.rows === 'cpus')
       overlay(raster, frame, palette, ratio, at);
     if (frame.rows === 'cpus') {
       sharingOf(raster, frame, ratio, at);
       if (scene.waits) {
-        const rowOf = new Map(scene.cpus.map((cpu, row) => [cpu, row]));
-        const { from, to } = window;
-        const rows = scene.cpus.length;
-        this.queue.sum(scene.waits, rowOf, rows, raster.width, from, to);
+        this.queue.sum(scene, scene.rowOf, raster.width, window);
         queued(raster, frame, this.queue, ratio, at);
       }
     } else waitsOf(raster, frame, ratio);
@@ -170,10 +165,7 @@ function bordered(
 ): void {
   const { window, theme } = frame;
   const first = firstAfter(lanes, row, window.from);
-  const last = Math.min(
-    lanes.first[row + 1]!,
-    firstAfter(lanes, row, window.to) + 1,
-  );
+  const last = firstFrom(lanes, row, window.to);
   if (last - first > raster.width / PIXELS_PER_SLICE) return;
   const scale = raster.width / (window.to - window.from);
   const edge = pixel(theme.background);
@@ -220,7 +212,7 @@ function overlay(
   const { scene, window, marked } = frame;
   if (!marked || marked.size === 0) return;
   const lanes = scene.lanes('threads')!;
-  const rowOf = new Map(scene.cpus.map((cpu, row) => [cpu, row]));
+  const { rowOf } = scene;
   const scale = raster.width / (window.to - window.from);
   const causes = frame.colourBy === 'cause' ? scene.causes() : null;
   let left = MOST_MARKED;
@@ -304,7 +296,7 @@ function sharingOf(
   const { scene, window, theme } = frame;
   const { sharing } = scene;
   if (!sharing) return;
-  const rowOf = new Map(scene.cpus.map((cpu, row) => [cpu, row]));
+  const { rowOf } = scene;
   const scale = raster.width / (window.to - window.from);
   const colour = pixel(theme.text);
   const drawn = new Map<number, number>();
@@ -341,15 +333,22 @@ function waitsOf(raster: Raster, frame: Frame, ratio: number): void {
     pixel(frame.colourBy === 'cause' ? causeColour(theme, cause) : theme.worse),
   );
   const high = Math.max(4, Math.round(frame.row * 0.3)) * ratio;
-  for (let at = 0; at < waits.count && waits.start[at]! < window.to; at += 1) {
-    const end = waits.start[at]! + waits.length[at]!;
+  const drawn = new Float64Array(scene.threads.length);
+  for (
+    let at = scene.firstWait(window.from);
+    at < waits.count && waits.start[at]! < window.to;
+    at += 1
+  ) {
+    const x1 = (waits.start[at]! + waits.length[at]! - window.from) * scale;
     const row = rowOf.get(waits.who[at]!);
-    if (end <= window.from || row === undefined) continue;
+    // What falls on a pixel that is hatched already changes nothing.
+    if (row === undefined || x1 <= drawn[row]!) continue;
+    drawn[row] = Math.ceil(x1);
     const middle = ((row + 0.5) * frame.row - frame.scrolled) * ratio;
     if (middle < -high || middle > raster.height + high) continue;
     raster.hatch(
       (waits.start[at]! - window.from) * scale,
-      (end - window.from) * scale,
+      x1,
       middle - high / 2,
       middle + high / 2,
       colours[waits.cause[at]!] ?? pixel(theme.worse),

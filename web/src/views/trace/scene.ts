@@ -22,6 +22,7 @@ export interface Scene {
   spans: { lengthNs: number; cpus: CpuSpans[] } | null;
   /** CPUs in the order of their cores. */
   cpus: number[];
+  rowOf: ReadonlyMap<number, number>;
   coreOf: Map<number, number>;
   /** Last-level cache of each CPU; a trace does not say, a topology of the same machine does. */
   llcOf: ReadonlyMap<number, number>;
@@ -40,6 +41,8 @@ export interface Scene {
   causes(): Uint8Array | null;
   /** Places of a thread's waits, by its number, in the order of time. */
   waitsOf(thread: number): readonly number[];
+  /** The first wait that can reach beyond a time: none is longer than the longest. */
+  firstWait(time: number): number;
   /** Shorter waits are not kept, ns. */
   shortestWaitNs: number;
   /** What could not be read, as sentences. */
@@ -77,6 +80,7 @@ export function sceneOf(record: TraceRecord): Scene {
     if (!placeOf.has(thread)) placeOf.set(thread, place);
   });
   const waits = part(damage, () => waitsOf(timeline.waits));
+  const cpus = cpusInOrder(record, slices, coreOf);
   const scene: Scene = {
     damage,
     llcOf: new Map(),
@@ -88,7 +92,8 @@ export function sceneOf(record: TraceRecord): Scene {
     spans: timeline.spans?.length
       ? { lengthNs: (timeline.span_s ?? 0) * 1e9, cpus: timeline.spans }
       : null,
-    cpus: cpusInOrder(record, slices, coreOf),
+    cpus,
+    rowOf: new Map(cpus.map((cpu, row) => [cpu, row])),
     coreOf,
     cpusOf,
     threads: threadsInOrder(record, slices, placeOf),
@@ -113,7 +118,7 @@ function derived(
   slices: Slices | null,
   waits: Spans | null,
   scene: () => Scene,
-): Pick<Scene, 'lanes' | 'keys' | 'bins' | 'causes' | 'waitsOf'> {
+): Pick<Scene, 'lanes' | 'keys' | 'bins' | 'causes' | 'waitsOf' | 'firstWait'> {
   const order = once((): Ordered | null => {
     if (!slices) return null;
     const order = timeOrder(slices);
@@ -138,6 +143,9 @@ function derived(
     ],
   } as const;
   const bins = new Map<string, Columns>();
+  const longest = once(
+    () => waits?.length.reduce((a, b) => Math.max(a, b), 0) ?? 0,
+  );
   const byWho = once(() => {
     const places = new Map<number, number[]>();
     for (let at = 0; waits && at < waits.count; at += 1) {
@@ -165,6 +173,17 @@ function derived(
       return kept;
     },
     causes,
+    firstWait: (time) => {
+      const from = time - longest();
+      let low = 0;
+      let high = waits?.count ?? 0;
+      while (low < high) {
+        const middle = (low + high) >>> 1;
+        if (waits!.start[middle]! >= from) high = middle;
+        else low = middle + 1;
+      }
+      return low;
+    },
     waitsOf: (thread) => byWho().get(thread) ?? [],
   };
 }
@@ -230,7 +249,7 @@ export function moveOf(
 export function queuedOn(scene: Scene, cpu: number, time: number): number {
   const { waits } = scene;
   let queued = 0;
-  for (let at = 0; waits && at < waits.count; at += 1) {
+  for (let at = scene.firstWait(time); waits && at < waits.count; at += 1) {
     if (waits.start[at]! > time) break;
     if (waits.place[at] === cpu && time < waits.start[at]! + waits.length[at]!)
       queued += 1;

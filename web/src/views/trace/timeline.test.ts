@@ -427,11 +427,11 @@ group('columns', () => {
   test('of the queue are the mean number of waits', () => {
     const depth = new QueueDepth();
     const rows = new Map([0, 1, 2].map((cpu) => [cpu, cpu]));
-    depth.sum(scene.waits!, rows, 3, 10, 0, 100_000);
+    depth.sum(scene, rows, 10, { from: 0, to: 100_000 });
     expect(depth.at(0, 3)).toBeCloseTo(1, 5);
     expect(depth.at(0, 4)).toBeCloseTo(0, 5);
     expect(depth.at(2, 5)).toBeCloseTo(1, 5);
-    depth.sum(scene.waits!, rows, 3, 4, 0, 100_000);
+    depth.sum(scene, rows, 4, { from: 0, to: 100_000 });
     expect(depth.at(0, 1)).toBeCloseTo(0.4, 5);
     expect(depth.at(2, 2)).toBeCloseTo(0.4, 5);
   });

@@ -23,6 +23,7 @@ import { totalsTable } from './totals';
 
 /** The address follows when nothing has moved for so long, ms: browsers limit how often it may change. */
 const ADDRESS_DELAY = 300;
+const PREPARE_DELAY = 50;
 
 export interface Timeline extends Part {
   /** Goes to a part of the trace, in the row of this thread or CPU. */
@@ -133,6 +134,7 @@ export function timeline(
   ];
   const size = new ResizeObserver(() => handle.layout());
   size.observe(scroller);
+  const ahead = prepare(scene);
   handle.sync();
   handle.select();
   restoreCursor(handle);
@@ -181,11 +183,27 @@ export function timeline(
     },
     dispose() {
       clearTimeout(address);
+      clearTimeout(ahead.timer);
       stage.dispose();
       stops.forEach((stop) => stop());
       size.disconnect();
     },
   };
+}
+
+/** Works out, step by step when nothing else is to do, what other rows and colours need. */
+function prepare(scene: Scene): { timer: ReturnType<typeof setTimeout> } {
+  const steps: (() => unknown)[] = [
+    () => scene.lanes('threads'),
+    () => scene.causes(),
+    () => scene.keys('cpus', true),
+  ];
+  const ahead = { timer: setTimeout(next, PREPARE_DELAY) };
+  function next(): void {
+    steps.shift()?.();
+    if (steps.length > 0) ahead.timer = setTimeout(next, PREPARE_DELAY);
+  }
+  return ahead;
 }
 
 /** A followed thread of the address has the cursor. */

@@ -47,7 +47,11 @@ export function totalsOf(scene: Scene, span: Window): ThreadTotals[] {
         totals.migrations += 1;
     }
   }
-  for (let at = 0; waits && at < waits.count; at += 1) {
+  for (
+    let at = scene.firstWait(span.from);
+    waits && at < waits.count;
+    at += 1
+  ) {
     if (waits.start[at]! >= span.to) break;
     const waited = overlap(waits.start[at]!, waits.length[at]!, span);
     const thread = scene.placeOf.get(waits.who[at]!);
