@@ -1,7 +1,7 @@
 // Traces and profiles, as the program writes them, in a browser.
 
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 
@@ -66,7 +66,7 @@ const place = (page: Page): Promise<string> =>
 const seen = (page: Page): Promise<string> =>
   page.locator('figure[data-chart="Timeline"] > .status').innerText();
 
-test('a trace is zoomed by keyboard, wheel and drag, and says what is seen', async () => {
+test('a trace is zoomed by keyboard, wheel and selection, and says what is seen', async () => {
   const { page, errors, requests, close } = await open(tracePage());
   const canvas = page.locator('canvas[data-frames]');
   await canvas.waitFor();
@@ -94,11 +94,224 @@ test('a trace is zoomed by keyboard, wheel and drag, and says what is seen', asy
   await page.mouse.down();
   await page.mouse.move(box.x + box.width * 0.6, box.y + 30, { steps: 4 });
   await page.mouse.up();
+  await page.getByRole('button', { name: 'Zoom to the selection' }).click();
   await expect.poll(() => seen(page)).not.toBe(whole);
   expect(errors).toEqual([]);
   expect(requests.filter((address) => !address.startsWith('file:'))).toEqual(
     [],
   );
+  await close();
+});
+
+/** A report of many slices on 64 CPUs; each width and theme draws the same. */
+function packedPage(cpus = 8): string {
+  const report = path.join(new Bench().folder, 'packed.html');
+  writeReport(PAGE, report, madeTrace({ slices: 30_000, cpus, threads: 24 }));
+  return report;
+}
+
+/** Text of the table of the selection: the caption, and the first row. */
+const selected = (page: Page): Promise<string> =>
+  page.getByRole('region', { name: 'Selection' }).first().innerText();
+
+test('the timeline is directly below the headline and takes 70 % of the height', async () => {
+  for (const height of [800, 1080]) {
+    const { page, close } = await open(packedPage(64), { width: 1280, height });
+    const canvas = page.locator('canvas[data-frames]');
+    await canvas.waitFor();
+    const box = (await canvas.boundingBox())!;
+    expect(box.height / height).toBeCloseTo(0.7, 1);
+    expect(box.y).toBeLessThan(420);
+    const before = await page.evaluate(() =>
+      [...document.querySelectorAll('main h2')].map((h2) => h2.textContent),
+    );
+    expect(before[0]).toBe('Timeline');
+    const grip = page.getByRole('separator', {
+      name: 'Height of the timeline',
+    });
+    await grip.focus();
+    await page.keyboard.press('ArrowDown');
+    await expect
+      .poll(async () => (await canvas.boundingBox())!.height)
+      .toBeCloseTo(box.height + 40, 0);
+    await close();
+  }
+});
+
+test('a span is selected by drag, by keyboard and by button, with totals of its threads', async () => {
+  const { page, errors, close } = await open(tracePage());
+  const canvas = page.locator('canvas[data-frames]');
+  await canvas.waitFor();
+  await page.getByRole('button', { name: 'Select what is seen' }).click();
+  const all = await selected(page);
+  expect(all).toContain('2 threads');
+  expect(all).toMatch(/alpha 11\s+4\.40 ms\s+89\.8 %/);
+  expect(all).toMatch(/beta 12\s+400 µs/);
+  const row = page
+    .getByRole('region', { name: 'Selection' })
+    .locator('tbody tr');
+  expect(await row.first().locator('td').last().innerText()).toBe('1');
+  const box = (await canvas.boundingBox())!;
+  // From the middle on alpha runs alone, on CPU 1.
+  await page.mouse.move(box.x + box.width * 0.6, box.y + 40);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.7, box.y + 40, { steps: 4 });
+  await page.mouse.up();
+  await expect.poll(() => selected(page)).toContain('1 thread');
+  expect(await row.count()).toBe(1);
+  expect(await row.first().innerText()).toContain('100 %');
+  await canvas.focus();
+  await page.keyboard.press('Escape');
+  expect(await page.getByRole('region', { name: 'Selection' }).count()).toBe(0);
+  await page.keyboard.press('Shift+ArrowRight');
+  await page.keyboard.press('Shift+ArrowRight');
+  expect(await selected(page)).toContain('1 thread');
+  await page.keyboard.press('z');
+  await expect.poll(() => seen(page)).toMatch(/: 196 µs of 4\.90 ms/);
+  expect(errors).toEqual([]);
+  await close();
+});
+
+test('a click follows the thread below it, and no longer at the next', async () => {
+  const { page, errors, close } = await open(tracePage());
+  const canvas = page.locator('canvas[data-frames]');
+  await canvas.waitFor();
+  const box = (await canvas.boundingBox())!;
+  const told = page.locator('.finder .status');
+  // Alpha is on CPU 1, the second row, from the first fifth on.
+  const second = [box.x + box.width * 0.7, box.y + box.height * 0.8] as const;
+  await page.mouse.click(...second);
+  await expect.poll(() => told.innerText()).toBe('following alpha 11');
+  await page.mouse.click(...second);
+  await expect.poll(() => told.innerText()).toBe('');
+  // Nothing runs on CPU 0 any more.
+  await page.mouse.click(second[0], box.y + box.height * 0.4);
+  expect(await place(page)).toContain('no traced thread');
+  expect(await told.innerText()).toBe('');
+  expect(errors).toEqual([]);
+  await close();
+});
+
+test('what is shown stands in the address, and comes back from it', async () => {
+  const report = tracePage();
+  const first = await open(report);
+  await first.page.locator('canvas[data-frames]').waitFor();
+  expect(new URL(first.page.url()).hash).toBe('');
+  await first.page.getByLabel('Find thread').fill('alph');
+  await first.page.getByLabel('Find thread').press('Enter');
+  await first.page.getByRole('button', { name: 'Zoom in' }).click();
+  await first.page.getByRole('button', { name: 'Select what is seen' }).click();
+  await first.page.getByRole('button', { name: 'Later' }).click();
+  await expect
+    .poll(() => first.page.url())
+    .toMatch(/#\/record\/[^/]+\/timeline\?from=.*&to=.*&thread=11&find=alph/);
+  const [address, window, table] = [
+    first.page.url(),
+    await seen(first.page),
+    await selected(first.page),
+  ];
+  expect(first.errors).toEqual([]);
+  await first.close();
+  const again = await open(address);
+  await again.page.locator('canvas[data-frames]').waitFor();
+  expect(await seen(again.page)).toBe(window);
+  expect(await selected(again.page)).toBe(table);
+  expect(await again.page.locator('.finder .status').innerText()).toBe(
+    '1 of 2 threads, following alpha 11',
+  );
+  expect(again.errors).toEqual([]);
+  await again.close();
+});
+
+test('a damaged address shows the whole trace', async () => {
+  const report = packedPage();
+  const { page, errors, close } = await open(
+    `${pathToFileURL(report).href}#/record/made/timeline?from=x&to=9&thread=77&rows=cores&selected=2`,
+  );
+  await page.locator('canvas[data-frames]').waitFor();
+  expect(await seen(page)).toMatch(/^0 s to /);
+  expect(await page.locator('.finder .status').innerText()).toBe('');
+  expect(errors).toEqual([]);
+  await close();
+});
+
+test('a thread is followed, and pixels tell it from the others', async () => {
+  const { page, errors, close } = await open(packedPage());
+  const canvas = page.locator('canvas[data-frames]');
+  await canvas.waitFor();
+  /** How many strong colours the rows have: faded ones are near the background. */
+  const strong = (): Promise<number> =>
+    canvas.evaluate((element) => {
+      const drawn = element as HTMLCanvasElement;
+      const copy = document.createElement('canvas');
+      [copy.width, copy.height] = [drawn.width - 160, drawn.height - 24];
+      const brush = copy.getContext('2d', { willReadFrequently: true })!;
+      brush.drawImage(drawn, -160, -24);
+      const { data } = brush.getImageData(0, 0, copy.width, copy.height);
+      let count = 0;
+      for (let at = 0; at < data.length; at += 4) {
+        const parts = [data[at]!, data[at + 1]!, data[at + 2]!];
+        if (Math.max(...parts) - Math.min(...parts) > 90) count += 1;
+      }
+      return count;
+    });
+  await canvas.focus();
+  for (let step = 0; step < 4; step += 1) await page.keyboard.press('+');
+  await expect.poll(strong).toBeGreaterThan(2_000);
+  const all = await strong();
+  await page.keyboard.press('.');
+  await page.keyboard.press('Enter');
+  const told = page.locator('.finder .status');
+  await expect.poll(() => told.innerText()).toMatch(/^following worker-\d+/);
+  await expect.poll(strong).toBeLessThan(all / 2);
+  await page.keyboard.press('Escape');
+  await expect.poll(() => told.innerText()).toBe('');
+  const box = (await canvas.boundingBox())!;
+  await page.mouse.move(box.x + box.width * 0.5, box.y + 50);
+  await expect
+    .poll(() => page.locator('.tip').innerText())
+    .toContain(await place(page));
+  await page.mouse.move(box.x - 20, box.y - 20);
+  expect(await page.locator('.tip').isVisible()).toBe(false);
+  expect(errors).toEqual([]);
+  await close();
+});
+
+test('the strip of the whole trace moves what is seen, by pointer and keyboard', async () => {
+  const { page, errors, close } = await open(packedPage());
+  await page.locator('canvas[data-frames]').waitFor();
+  const strip = page.getByRole('slider', { name: 'Part of the trace' });
+  await page.getByRole('button', { name: 'Zoom in' }).click();
+  const middle = await seen(page);
+  expect(await strip.getAttribute('aria-valuenow')).toBe('50');
+  await strip.focus();
+  await page.keyboard.press('ArrowRight');
+  await expect.poll(() => seen(page)).not.toBe(middle);
+  const box = (await strip.boundingBox())!;
+  await page.mouse.click(box.x + box.width - 5, box.y + 10);
+  await expect.poll(() => strip.getAttribute('aria-valuenow')).toBe('75');
+  expect(errors).toEqual([]);
+  await close();
+});
+
+test.each([
+  ['cause', 'another allowed CPU idled'],
+  ['cpu', null],
+] as const)('colours by %s are kept and explained', async (by, words) => {
+  const { page, errors, close } = await open(packedPage());
+  await page.locator('canvas[data-frames]').waitFor();
+  await page.getByLabel('Colour by').selectOption(by);
+  await expect.poll(() => page.url()).toContain(`colour=${by}`);
+  const legend = page.locator('.timeline .legend');
+  if (words === null) expect(await legend.count()).toBe(0);
+  else expect(await legend.innerText()).toContain(words);
+  expect(
+    await page
+      .getByLabel('Colour by')
+      .locator('option[value=llc]')
+      .getAttribute('disabled'),
+  ).not.toBeNull();
+  expect(errors).toEqual([]);
   await close();
 });
 
@@ -150,13 +363,10 @@ test.each([
 ] as const)(
   'a packed trace fits %i pixels, %s, and waits are found',
   async (width, colorScheme) => {
-    const report = path.join(new Bench().folder, 'packed.html');
-    writeReport(
-      PAGE,
-      report,
-      madeTrace({ slices: 30_000, cpus: 8, threads: 24 }),
-    );
-    const { page, errors, close } = await open(report, { width, colorScheme });
+    const { page, errors, close } = await open(packedPage(), {
+      width,
+      colorScheme,
+    });
     await page.locator('canvas[data-frames]').waitFor();
     expect(
       await page.evaluate(() => document.documentElement.scrollWidth),
