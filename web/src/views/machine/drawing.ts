@@ -1,45 +1,46 @@
 // The machine drawn: units as boxes within each other, CPUs coloured by a
-// figure. One CPU takes the keyboard's focus, arrow keys go to its neighbours.
+// figure, from both sides where report and measurement differ. One CPU takes
+// the keyboard's focus, arrow keys go to its neighbours.
 
 import { fill, h, svg, visible } from '../../dom';
 import { count } from '../../format';
-import { colourAt, inkOn, shareOf } from '../../colour-scale';
 import type { Table } from '../../table';
 import { tableElement } from '../../table';
 import { onTheme, theme } from '../../theme';
 import type { Part } from '../../view';
 import type { Colouring } from './figures';
-import {
-  choices,
-  colouring,
-  cpuWords,
-  firstChoice,
-  short,
-  stateOf,
-} from './figures';
-import type { Box, Sizes } from './layout';
+import { choices, colouring, cpuWords, firstChoice, stateOf } from './figures';
 import { layout, sizesFor } from './layout';
-import { classColour, legendOf } from './legend';
+import { legendOf } from './legend';
+import type { Spot } from './picture';
+import { drawBox, hatchPattern, paintCpu } from './picture';
 import type { Cpu, Machine } from './record';
-import { cacheWords, unitsOf } from './shape';
+import { cacheWords } from './shape';
+import type { Side } from './sides';
+import {
+  contradictedLevels,
+  differenceWords,
+  differsOn,
+  unitsOfSide,
+} from './sides';
 
-interface Spot {
-  cpu: Cpu;
-  x: number;
-  y: number;
-  element: SVGElement;
-  /** The CPU's number and its figure; beside the element, whose name says more than they. */
-  number: SVGElement;
-  figure: SVGElement | null;
+/** The drawing, which marks CPUs that are pointed at elsewhere. */
+export interface Drawing extends Part {
+  mark(cpus: readonly number[]): void;
 }
 
-/** The drawing with its select, legend and the line that tells of a CPU. */
-export function drawing(machine: Machine): Part {
+/** The drawing with its selects, legend and the line that tells of a CPU; `onPoint` hears which CPU is pointed at or has the focus. */
+export function drawing(
+  machine: Machine,
+  onPoint: (cpu: number | null) => void,
+): Drawing {
   const first = machine.measured?.cpus[0] ?? machine.cpus[0]?.cpu ?? 0;
-  const state = {
+  const hasSides = contradictedLevels(machine).length > 0;
+  const state: State = {
     key: firstChoice(machine),
     chosen: first,
-    focus: machine.cpus[0]?.cpu ?? 0,
+    sides: hasSides ? ['reported', 'measured'] : ['reported'],
+    focus: 0,
   };
   const stage = h('div', { class: 'drawing' });
   const legend = h('div');
@@ -53,8 +54,18 @@ export function drawing(machine: Machine): Part {
   let spots: Spot[] = [];
   let now = colouring(machine, state.key, state.chosen);
 
+  const mark = (cpus: readonly number[]): void => {
+    for (const spot of spots)
+      spot.element.classList.toggle('linked', cpus.includes(spot.cpu.cpu));
+  };
   const tell = (cpu: Cpu): void => {
     told.textContent = visible(`${cpuWords(machine, cpu)}: ${now.words(cpu)}`);
+    mark([cpu.cpu]);
+    onPoint(cpu.cpu);
+  };
+  const leave = (): void => {
+    mark([]);
+    onPoint(null);
   };
   const paint = (): void => {
     now = colouring(machine, state.key, state.chosen);
@@ -75,52 +86,39 @@ export function drawing(machine: Machine): Part {
     );
   const focus = (spot: Spot | undefined): void => {
     if (!spot) return;
-    spots
-      .find((s) => s.cpu.cpu === state.focus)
-      ?.element.setAttribute('tabindex', '-1');
-    state.focus = spot.cpu.cpu;
+    spots[state.focus]?.element.setAttribute('tabindex', '-1');
+    state.focus = spots.indexOf(spot);
     spot.element.setAttribute('tabindex', '0');
     spot.element.focus();
   };
-  const controls = colourControls(machine, state, paint);
   const draw = (): void => {
-    const sizes = sizesFor(machine.cpus.length);
-    const plan = layout(
-      unitsOf(machine),
-      Math.max(180, stage.clientWidth || 900),
-      sizes,
-    );
     spots = [];
-    const picture = svg('svg', {
-      width: plan.width + 2,
-      height: plan.height + 2,
-      viewBox: `-1 -1 ${plan.width + 2} ${plan.height + 2}`,
-      role: 'group',
-      'aria-label': `The machine, ${count(machine.cpus.length, 'CPU')}; arrow keys go from CPU to CPU`,
-    });
-    for (const box of plan.boxes) drawBox(picture, box, 0, 0, sizes, spots);
-    for (const spot of spots) {
-      spot.element.setAttribute(
-        'tabindex',
-        spot.cpu.cpu === state.focus ? '0' : '-1',
-      );
-      spot.element.addEventListener('pointerenter', () => tell(spot.cpu));
-      spot.element.addEventListener('focus', () => tell(spot.cpu));
-      spot.element.addEventListener('click', () => {
-        controls.choose(spot.cpu.cpu);
-        focus(spot);
-        tell(spot.cpu);
-      });
-    }
-    picture.addEventListener('keydown', (event) =>
-      onKey(event, spots, state.focus, focus, (cpu) => {
-        controls.choose(cpu.cpu);
-        tell(cpu);
-      }),
+    stage.replaceChildren(
+      ...state.sides.map((side) => picture(machine, side, stage, spots)),
     );
-    stage.replaceChildren(picture);
+    state.focus = Math.min(state.focus, Math.max(0, spots.length - 1));
+    spots.forEach((spot, at) => {
+      const { element, cpu } = spot;
+      element.setAttribute('tabindex', at === state.focus ? '0' : '-1');
+      element.addEventListener('pointerenter', () => tell(cpu));
+      element.addEventListener('focus', () => tell(cpu));
+      element.addEventListener('click', () => {
+        controls.choose(cpu.cpu);
+        focus(spot);
+        tell(cpu);
+      });
+    });
     paint();
   };
+  const controls = colourControls(machine, state, paint);
+  stage.addEventListener('keydown', (event) =>
+    onKey(event, spots, state.focus, focus, (cpu) => {
+      controls.choose(cpu.cpu);
+      tell(cpu);
+    }),
+  );
+  stage.addEventListener('pointerleave', leave);
+  stage.addEventListener('focusout', leave);
   figures.addEventListener('toggle', () => {
     if (figures.open) fillFigures();
   });
@@ -132,6 +130,7 @@ export function drawing(machine: Machine): Part {
   });
   size.observe(stage);
   const stop = onTheme(paint);
+  if (hasSides) controls.element.append(sideControl(state, draw));
   const caches = cacheWords(machine);
   const element = h(
     'div',
@@ -140,6 +139,7 @@ export function drawing(machine: Machine): Part {
     legend,
     stage,
     told,
+    hasSides ? h('p', { class: 'muted' }, differenceWords(machine)) : null,
     h(
       'p',
       { class: 'muted' },
@@ -152,6 +152,7 @@ export function drawing(machine: Machine): Part {
   );
   return {
     element,
+    mark,
     dispose: () => {
       stop();
       size.disconnect();
@@ -159,9 +160,64 @@ export function drawing(machine: Machine): Part {
   };
 }
 
+const SIDE_WORDS: Readonly<Record<Side, string>> = {
+  reported: 'as reported',
+  measured: 'as measured',
+};
+
+/** One side of the machine; its CPUs are added to `spots`. */
+function picture(
+  machine: Machine,
+  side: Side,
+  stage: HTMLElement,
+  spots: Spot[],
+): HTMLElement {
+  const hasSides = contradictedLevels(machine).length > 0;
+  const sizes = sizesFor(machine.cpus.length);
+  const room = Math.max(180, stage.clientWidth || 900);
+  const plan = layout(unitsOfSide(machine, side), room, sizes);
+  const words = hasSides ? ` ${SIDE_WORDS[side]}` : '';
+  const drawn = svg('svg', {
+    width: plan.width + 2,
+    height: plan.height + 2,
+    viewBox: `-1 -1 ${plan.width + 2} ${plan.height + 2}`,
+    role: 'group',
+    'aria-label': `The machine${words}, ${count(machine.cpus.length, 'CPU')}; arrow keys go from CPU to CPU`,
+  });
+  const differs = hasSides ? differsOn(machine, side) : () => false;
+  if (hasSides) drawn.append(hatchPattern());
+  for (const box of plan.boxes)
+    drawBox(drawn, box, 0, 0, sizes, spots, differs);
+  return h(
+    'div',
+    { class: 'side' },
+    hasSides ? h('h3', {}, `${words.trim().replace(/^a/, 'A')}`) : null,
+    drawn,
+  );
+}
+
+/** Which sides are drawn. */
+function sideControl(state: State, draw: () => void): HTMLElement {
+  const select = h(
+    'select',
+    {},
+    h('option', { value: 'reported measured' }, 'as reported and as measured'),
+    h('option', { value: 'reported' }, SIDE_WORDS.reported),
+    h('option', { value: 'measured' }, SIDE_WORDS.measured),
+  );
+  select.addEventListener('change', () => {
+    state.sides = select.value.split(' ') as Side[];
+    draw();
+  });
+  return h('label', {}, 'Units ', select);
+}
+
 interface State {
   key: string;
   chosen: number;
+  sides: Side[];
+  /** Place of the CPU that takes the focus, of all sides. */
+  focus: number;
 }
 
 /** The selects that say what the drawing is coloured by. */
@@ -220,118 +276,6 @@ function colourControls(
   };
 }
 
-function drawBox(
-  parent: SVGElement,
-  box: Box,
-  left: number,
-  top: number,
-  sizes: Sizes,
-  spots: Spot[],
-): void {
-  const x = left + box.x;
-  const y = top + box.y;
-  const cpu = box.unit.cpu;
-  if (cpu) {
-    const names = cpu.online
-      ? cpu.allowed
-        ? 'cpu'
-        : 'cpu disallowed'
-      : 'cpu offline';
-    const middle = x + box.width / 2;
-    const line = (offset: number, font: number, text: string): SVGElement =>
-      svg(
-        'text',
-        {
-          x: middle,
-          y: y + offset,
-          'text-anchor': 'middle',
-          'font-size': font,
-          class: 'cpu-text',
-          'aria-hidden': 'true',
-        },
-        text,
-      );
-    const element = svg(
-      'g',
-      { class: names, role: 'button', 'data-cpu': cpu.cpu },
-      svg('rect', { x, y, width: box.width, height: box.height, rx: 3 }),
-    );
-    const number = line(
-      box.height / 2 + (sizes.hasFigure ? -3 : 3.5),
-      sizes.font,
-      box.label,
-    );
-    const figure = sizes.hasFigure
-      ? line(box.height - 5, sizes.font - 1.5, '')
-      : null;
-    parent.append(element, number, ...(figure ? [figure] : []));
-    spots.push({
-      cpu,
-      x: middle,
-      y: y + box.height / 2,
-      element,
-      number,
-      figure,
-    });
-    return;
-  }
-  parent.append(
-    svg('rect', {
-      x,
-      y,
-      width: box.width,
-      height: box.height,
-      rx: 4,
-      class: `unit ${box.unit.kind}`,
-    }),
-  );
-  if (box.label)
-    parent.append(
-      svg(
-        'text',
-        { x: x + 5, y: y + 13, 'font-size': 11, class: 'unit-name' },
-        box.label,
-      ),
-    );
-  for (const child of box.children) drawBox(parent, child, x, y, sizes, spots);
-}
-
-function paintCpu(
-  { cpu, element, number, figure }: Spot,
-  now: Colouring,
-  chosen: number,
-  words: string,
-): void {
-  const colours = theme();
-  const value = now.kind === 'scale' ? now.values.get(cpu.cpu) : undefined;
-  const group = now.kind === 'classes' ? now.of.get(cpu.cpu) : undefined;
-  let colour: string | null = null;
-  let told = '';
-  if (now.kind === 'scale' && value !== undefined) {
-    colour = colourAt(colours.scale, shareOf(value, now.low, now.high));
-    told = short(value);
-  }
-  if (
-    now.kind === 'classes' &&
-    group !== undefined &&
-    stateOf(cpu) !== 'offline'
-  ) {
-    colour = classColour(colours, group);
-    told = (now.names[group] ?? '').length <= 3 ? now.names[group]! : '';
-  }
-  element
-    .querySelector('rect')!
-    .setAttribute('fill', colour ?? colours.surface);
-  for (const text of [number, figure])
-    text?.setAttribute('fill', colour ? inkOn(colour) : colours.muted);
-  if (figure) figure.textContent = visible(told);
-  element.setAttribute('aria-label', visible(words));
-  element.classList.toggle(
-    'chosen',
-    now.kind === 'scale' && cpu.cpu === chosen && value === undefined,
-  );
-}
-
 function onKey(
   event: KeyboardEvent,
   spots: readonly Spot[],
@@ -339,7 +283,7 @@ function onKey(
   focus: (spot: Spot | undefined) => void,
   choose: (cpu: Cpu) => void,
 ): void {
-  const at = spots.findIndex((spot) => spot.cpu.cpu === focused);
+  const at = focused;
   const here = spots[at];
   if (!here) return;
   const goals: Readonly<Record<string, () => Spot | undefined>> = {
@@ -363,7 +307,11 @@ function nearest(
   from: Spot,
   direction: 1 | -1,
 ): Spot | undefined {
-  const ahead = spots.filter((spot) => (spot.y - from.y) * direction > 2);
+  const own = from.element.ownerSVGElement;
+  const ahead = spots.filter(
+    (spot) =>
+      spot.element.ownerSVGElement === own && (spot.y - from.y) * direction > 2,
+  );
   const rows = ahead.map(
     (spot) => Math.abs(spot.y - from.y) + 2 * Math.abs(spot.x - from.x),
   );

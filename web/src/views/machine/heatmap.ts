@@ -4,20 +4,18 @@
 
 import { fill, h } from '../../dom';
 import { quantity } from '../../format';
-import { rgbAt, shareOf } from '../../colour-scale';
 import type { Table } from '../../table';
 import { tableElement } from '../../table';
-import type { Theme } from '../../theme';
 import { onTheme, theme } from '../../theme';
 import type { Part } from '../../view';
 import { scaleLegend } from './legend';
+import type { Shown } from './matrix';
+import { MARGIN, paint } from './matrix';
 import type { Machine, Measured } from './record';
 import type { Order } from './shape';
-import { orderOf, reportedGroups, runsOf } from './shape';
+import { orderOf, reportedGroups } from './shape';
 
 const MOST_IN_TABLE = 24;
-/** Colours that cells take. */
-const STEPS = 256;
 
 /** Least and greatest latency of the matrix. */
 export function range(measured: Measured): {
@@ -49,18 +47,16 @@ export function range(measured: Measured): {
   return found;
 }
 
-interface Shown {
-  order: Order;
-  places: number[];
-  level: string;
-  row: number;
-  column: number;
-  /** The cells, drawn once for an order: a million of them take a while. */
-  picture: HTMLCanvasElement | null;
+/** The heat map, which marks the row and column of a CPU that is pointed at elsewhere. */
+export interface Heatmap extends Part {
+  mark(cpu: number | null): void;
 }
 
-/** The heat map; null where there is no latency. */
-export function heatmap(machine: Machine): Part | null {
+/** The heat map; null where there is no latency. `onPoint` hears which pair is pointed at. */
+export function heatmap(
+  machine: Machine,
+  onPoint: (cpus: readonly number[]) => void,
+): Heatmap | null {
   const measured = machine.measured;
   const ends = measured && range(measured);
   if (!measured || !ends) return null;
@@ -70,6 +66,8 @@ export function heatmap(machine: Machine): Part | null {
     level: firstLevel(machine),
     row: 0,
     column: Math.min(1, measured.cpus.length - 1),
+    linked: null,
+    isLog: true,
     picture: null,
   };
   const canvas = h('canvas', { class: 'matrix', tabIndex: 0, role: 'img' });
@@ -93,9 +91,15 @@ export function heatmap(machine: Machine): Part | null {
     const last = shown.places.length - 1;
     shown.row = Math.min(last, Math.max(0, row));
     shown.column = Math.min(last, Math.max(0, column));
+    shown.linked = null;
     told.textContent = pairWords(measured, shown);
+    onPoint(
+      [shown.row, shown.column].map((at) => measured.cpus[shown.places[at]!]!),
+    );
     draw();
   };
+  canvas.addEventListener('pointerleave', () => onPoint([]));
+  canvas.addEventListener('blur', () => onPoint([]));
   listen(canvas, shown, point);
   const size = new ResizeObserver(draw);
   size.observe(frame);
@@ -119,6 +123,11 @@ export function heatmap(machine: Machine): Part | null {
   );
   return {
     element,
+    mark: (cpu) => {
+      if (shown.linked === cpu) return;
+      shown.linked = cpu;
+      draw();
+    },
     dispose: () => {
       stop();
       size.disconnect();
@@ -177,11 +186,23 @@ function controls(
     shown.level = level.value;
     draw();
   });
+  const scale = h(
+    'select',
+    {},
+    h('option', { value: 'log' }, 'logarithmic'),
+    h('option', { value: 'linear' }, 'linear'),
+  );
+  scale.addEventListener('change', () => {
+    shown.isLog = scale.value === 'log';
+    shown.picture = null;
+    draw();
+  });
   return h(
     'div',
     { class: 'controls' },
     h('label', {}, 'CPUs in order ', order),
     h('label', {}, 'Outline ', level),
+    h('label', {}, 'Scale ', scale),
   );
 }
 
@@ -227,184 +248,6 @@ function pairWords(measured: Measured, shown: Shown): string {
   const ns = measured.latency[i]?.[j] ?? null;
   if (ns === null) return `CPUs ${a} and ${b}: neither measured nor inferred`;
   return `CPUs ${a} and ${b}: ${quantity(ns, 'ns')}, ${measured.isMeasured[i]?.[j] ? 'measured' : 'taken from the leaders of their groups'}`;
-}
-
-/** Room for the CPUs' numbers, left and above. */
-const MARGIN = 30;
-
-function paint(
-  canvas: HTMLCanvasElement,
-  room: number,
-  machine: Machine,
-  measured: Measured,
-  shown: Shown,
-  ends: { low: number; high: number },
-  colours: Theme,
-): void {
-  const cells = shown.places.length;
-  const side = Math.max(
-    120,
-    Math.min(room, MARGIN + Math.max(220, Math.min(760, cells * 28))),
-  );
-  const ratio = window.devicePixelRatio || 1;
-  canvas.width = Math.round(side * ratio);
-  canvas.height = Math.round(side * ratio);
-  canvas.style.width = `${side}px`;
-  canvas.style.height = `${side}px`;
-  const brush = canvas.getContext('2d');
-  if (!brush || cells === 0) return;
-  brush.setTransform(ratio, 0, 0, ratio, 0, 0);
-  const cell = (side - MARGIN - 1) / cells;
-  brush.imageSmoothingEnabled = false;
-  // Light and dark have the same scale, so the picture holds for both.
-  shown.picture ??= pixels(measured, shown.places, ends, colours);
-  brush.drawImage(shown.picture, MARGIN, MARGIN, cell * cells, cell * cells);
-  numbers(brush, measured, shown.places, cell, colours);
-  if (cell >= 26) figures(brush, measured, shown.places, cell, ends, colours);
-  outlines(brush, machine, measured, shown, cell, colours);
-  brush.strokeStyle = colours.text;
-  brush.lineWidth = 2;
-  brush.setLineDash([]);
-  brush.strokeRect(
-    MARGIN + shown.column * cell,
-    MARGIN + shown.row * cell,
-    Math.max(cell, 3),
-    Math.max(cell, 3),
-  );
-}
-
-/** One pixel for each pair; pairs without a time are left transparent. */
-function pixels(
-  measured: Measured,
-  places: readonly number[],
-  ends: { low: number; high: number },
-  colours: Theme,
-): HTMLCanvasElement {
-  const picture = document.createElement('canvas');
-  picture.width = places.length;
-  picture.height = places.length;
-  const brush = picture.getContext('2d');
-  if (!brush) return picture;
-  const image = brush.createImageData(places.length, places.length);
-  const steps = Array.from({ length: STEPS }, (_, at) =>
-    rgbAt(colours.scale, at / (STEPS - 1)),
-  );
-  places.forEach((i, row) => {
-    const times = measured.latency[i];
-    places.forEach((j, column) => {
-      const ns = times?.[j];
-      if (typeof ns !== 'number' || ns <= 0) return;
-      const step =
-        steps[Math.round(shareOf(ns, ends.low, ends.high) * (STEPS - 1))]!;
-      const at = 4 * (row * places.length + column);
-      [
-        image.data[at],
-        image.data[at + 1],
-        image.data[at + 2],
-        image.data[at + 3],
-      ] = [step[0], step[1], step[2], 255];
-    });
-  });
-  brush.putImageData(image, 0, 0);
-  return picture;
-}
-
-/** As many CPUs' numbers as have room. */
-function numbers(
-  brush: CanvasRenderingContext2D,
-  measured: Measured,
-  places: readonly number[],
-  cell: number,
-  colours: Theme,
-): void {
-  const step = Math.max(1, Math.ceil(22 / cell));
-  brush.fillStyle = colours.muted;
-  brush.font = '11px sans-serif';
-  brush.textBaseline = 'middle';
-  for (let at = 0; at < places.length; at += step) {
-    const middle = MARGIN + (at + 0.5) * cell;
-    const name = `${measured.cpus[places[at]!]}`;
-    brush.textAlign = 'right';
-    brush.fillText(name, MARGIN - 4, middle);
-    brush.textAlign = 'center';
-    brush.fillText(name, middle, MARGIN - 9);
-  }
-}
-
-function figures(
-  brush: CanvasRenderingContext2D,
-  measured: Measured,
-  places: readonly number[],
-  cell: number,
-  ends: { low: number; high: number },
-  colours: Theme,
-): void {
-  brush.textAlign = 'center';
-  brush.textBaseline = 'middle';
-  brush.font = '10px sans-serif';
-  places.forEach((i, row) =>
-    places.forEach((j, column) => {
-      const ns = measured.latency[i]?.[j];
-      if (typeof ns !== 'number') return;
-      // The scale's upper half is light, its lower half dark.
-      brush.fillStyle =
-        shareOf(ns, ends.low, ends.high) > 0.45 ? '#000000' : '#ffffff';
-      const text =
-        ns >= 10_000
-          ? `${Math.round(ns / 1000)}k`
-          : ns >= 100
-            ? `${Math.round(ns)}`
-            : ns.toFixed(ns >= 10 ? 0 : 1);
-      brush.fillText(
-        text,
-        MARGIN + (column + 0.5) * cell,
-        MARGIN + (row + 0.5) * cell,
-      );
-    }),
-  );
-  brush.fillStyle = colours.text;
-}
-
-function outlines(
-  brush: CanvasRenderingContext2D,
-  machine: Machine,
-  measured: Measured,
-  shown: Shown,
-  cell: number,
-  colours: Theme,
-): void {
-  if (shown.level === '') return;
-  const cpus = shown.places.map((place) => measured.cpus[place]!);
-  const found =
-    measured.levels.find((level) => level.kind === shown.level)?.groups ?? [];
-  const reported = reportedGroups(machine, shown.level).filter(
-    (group) => group.length > 1,
-  );
-  const drawRuns = (
-    groups: number[][],
-    dash: number[],
-    inset: number,
-    colour: string,
-  ): void => {
-    brush.setLineDash(dash);
-    brush.strokeStyle = colour;
-    for (const [from, to] of runsOf(groups, cpus)) {
-      const start = MARGIN + from * cell + inset;
-      const side = (to - from + 1) * cell - 2 * inset;
-      if (side > 1) brush.strokeRect(start, start, side, side);
-    }
-  };
-  // A light line below a dark one is seen on every colour of the scale.
-  for (const [width, colour] of [
-    [3.5, '#ffffff'],
-    [1.75, '#000000'],
-  ] as const) {
-    brush.lineWidth = width;
-    drawRuns(found, [], 1, colour);
-    drawRuns(reported, [6, 5], 3.5, colour);
-  }
-  brush.setLineDash([]);
-  brush.strokeStyle = colours.text;
 }
 
 function matrixTable(measured: Measured): HTMLElement | null {

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { choices, colouring, firstChoice, letters } from './figures';
 import { columnsFor, layout, sizesFor } from './layout';
 import { readMachine } from './record';
+import { shareIn } from './matrix';
 import type { Unit } from './shape';
 import {
   cacheWords,
@@ -16,6 +17,12 @@ import {
   unitsOf,
   verdictOf,
 } from './shape';
+import {
+  contradictedLevels,
+  differenceWords,
+  differsOn,
+  unitsOfSide,
+} from './sides';
 
 const cpu = (
   number: number,
@@ -280,5 +287,82 @@ describe('the layout', () => {
     expect(columnsFor(8, 50, 30, 1000, 2)).toBe(4);
     expect(columnsFor(6, 50, 50, 1000, 1.5)).toBe(3);
     expect(columnsFor(5, 400, 50, 360, 3)).toBe(1);
+  });
+});
+
+describe('the two sides of a machine', () => {
+  const names = (units: Unit[], kind: Unit['kind']): (string | undefined)[] =>
+    flat(units, kind).map((unit) => unit.names[0]);
+  const cpus = (unit: Unit): number[] =>
+    unit.cpu ? [unit.cpu.cpu] : unit.children.flatMap(cpus);
+  const groups = (units: Unit[], kind: Unit['kind']): number[][] =>
+    flat(units, kind).map(cpus);
+
+  test('have the groups of the report and of the measurement', () => {
+    const machine = crossed();
+    expect(contradictedLevels(machine)).toEqual(['llc']);
+    const [reported, measured] = [
+      unitsOfSide(machine, 'reported'),
+      unitsOfSide(machine, 'measured'),
+    ];
+    expect(groups(reported, 'llc')).toEqual([
+      [0, 1],
+      [2, 3],
+    ]);
+    expect(groups(measured, 'llc')).toEqual([
+      [0, 2],
+      [1, 3],
+    ]);
+    expect(names(reported, 'llc')[0]).toBe('L3 0 · 32 MiB');
+    expect(names(measured, 'llc')).toEqual(['LLC A', 'LLC B']);
+    expect(names(measured, 'core')[0]).toBe('core 0');
+  });
+
+  test('differ in units of contradicted levels, and only there', () => {
+    const machine = crossed();
+    for (const side of ['reported', 'measured'] as const) {
+      const units = unitsOfSide(machine, side);
+      const differs = differsOn(machine, side);
+      expect(flat(units, 'llc').map(differs)).toEqual([true, true]);
+      expect(flat(units, 'core').some(differs)).toBe(false);
+      expect(flat(units, 'package').some(differs)).toBe(false);
+    }
+    expect(differenceWords(machine)).toMatch(/^The last-level caches differ\./);
+  });
+
+  test('share units where only some of a level are wrong', () => {
+    const machine = crossed();
+    machine.measured!.levels[0]!.groups = [[0, 1]];
+    expect(groups(unitsOfSide(machine, 'measured'), 'llc')).toEqual([
+      [0, 1],
+      [2],
+      [3],
+    ]);
+    const units = unitsOfSide(machine, 'reported');
+    expect(flat(units, 'llc').map(differsOn(machine, 'reported'))).toEqual([
+      false,
+      true,
+    ]);
+  });
+
+  test('have no unit where nothing was found to be shared', () => {
+    const machine = crossed();
+    machine.measured!.levels = [];
+    expect(groups(unitsOfSide(machine, 'measured'), 'llc')).toEqual([]);
+  });
+
+  test('are one where nothing is contradicted', () => {
+    const machine = { ...crossed(), contradictions: [] };
+    expect(unitsOfSide(machine, 'measured')).toEqual(unitsOf(machine));
+    expect(differenceWords(machine)).toBe('');
+  });
+});
+
+describe('the scale of the matrix', () => {
+  test('is one of equal ratios, or of equal steps', () => {
+    const ends = { low: 10, high: 1000 };
+    expect(shareIn(100, ends, true)).toBeCloseTo(0.5, 9);
+    expect(shareIn(505, ends, false)).toBeCloseTo(0.5, 9);
+    expect(shareIn(10, { low: 10, high: 10 }, false)).toBe(0.5);
   });
 });

@@ -10,6 +10,8 @@ export interface Unit {
   kind: 'package' | 'node' | 'llc' | 'cluster' | 'core' | 'cpu';
   /** What it is called, the longest first; the drawing takes the first that fits. */
   names: string[];
+  /** Its number in the report. */
+  number?: number;
   children: Unit[];
   cpu?: Cpu;
 }
@@ -155,6 +157,7 @@ function divide(cpus: readonly Cpu[], levels: readonly Ring[]): Unit[] {
     .map(([number, members]) => ({
       kind: ring.kind,
       names: ring.names(number, members),
+      number,
       children: divide(members, inner),
     }));
   return [...units, ...divideRest(groups.get(null), inner)];

@@ -1,6 +1,8 @@
 // A machine: drawn, and where measured, what the measurement says of the
 // system's report.
 
+import './machine.css';
+
 import { chart } from '../../chart';
 import { h, visible } from '../../dom';
 import {
@@ -31,13 +33,7 @@ export function machineView(record: AnyRecord): View {
   return stack('article', '', [
     h('p', { class: 'verdict' }, visible(verdictOf(machine))),
     contradictions(machine),
-    titled(
-      'The machine',
-      machine.cpus.length > 0
-        ? drawing(machine)
-        : h('p', {}, 'The record names no CPUs.'),
-    ),
-    measured && titled('Latency between CPUs', heatmap(machine)),
+    titled('The machine', ...linkedViews(machine)),
     measured && compared(machine),
     measured &&
       titled('Caches', measured.ladder && chart(ladderPlan(measured.ladder))),
@@ -54,6 +50,18 @@ export function machineView(record: AnyRecord): View {
     about(machine),
     measured && effort(measured),
   ]);
+}
+
+/** The drawing beside the latency matrix: a CPU that is pointed at in one is marked in the other. */
+function linkedViews(machine: Machine): (Part | HTMLElement | null)[] {
+  if (machine.cpus.length === 0)
+    return [
+      h('p', {}, 'The record names no CPUs.'),
+      heatmap(machine, () => {}),
+    ];
+  const drawn = drawing(machine, (cpu) => matrix?.mark(cpu));
+  const matrix = heatmap(machine, (cpus) => drawn.mark(cpus));
+  return [stack('div', matrix ? 'linked-views' : '', [drawn, matrix])];
 }
 
 /** A section of parts; null where it has none. */

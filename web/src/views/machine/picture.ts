@@ -1,0 +1,170 @@
+// Boxes of the drawing as SVG, and their colours.
+
+import { colourAt, inkOn, shareOf } from '../../colour-scale';
+import { svg, visible } from '../../dom';
+import { theme } from '../../theme';
+import type { Colouring } from './figures';
+import { short, stateOf } from './figures';
+import type { Box, Sizes } from './layout';
+import { classColour } from './legend';
+import type { Cpu } from './record';
+import type { Unit } from './shape';
+
+/** A CPU's place in the drawing. */
+export interface Spot {
+  cpu: Cpu;
+  x: number;
+  y: number;
+  element: SVGElement;
+  /** The CPU's number and its figure; beside the element, whose name says more than they. */
+  number: SVGElement;
+  figure: SVGElement | null;
+}
+
+/** The pattern of units that only one side has. */
+const HATCH = 'differing-units';
+
+export const hatchPattern = (): SVGElement =>
+  svg(
+    'defs',
+    {},
+    svg(
+      'pattern',
+      {
+        id: HATCH,
+        width: 7,
+        height: 7,
+        patternUnits: 'userSpaceOnUse',
+        patternTransform: 'rotate(45)',
+      },
+      svg('rect', { width: 2, height: 7, class: 'hatch' }),
+    ),
+  );
+
+/** Draws a box with what is in it; CPUs become spots. */
+export function drawBox(
+  parent: SVGElement,
+  box: Box,
+  left: number,
+  top: number,
+  sizes: Sizes,
+  spots: Spot[],
+  differs: (unit: Unit) => boolean,
+): void {
+  const x = left + box.x;
+  const y = top + box.y;
+  const cpu = box.unit.cpu;
+  if (cpu) {
+    const names = cpu.online
+      ? cpu.allowed
+        ? 'cpu'
+        : 'cpu disallowed'
+      : 'cpu offline';
+    const middle = x + box.width / 2;
+    const line = (offset: number, font: number, text: string): SVGElement =>
+      svg(
+        'text',
+        {
+          x: middle,
+          y: y + offset,
+          'text-anchor': 'middle',
+          'font-size': font,
+          class: 'cpu-text',
+          'aria-hidden': 'true',
+        },
+        text,
+      );
+    const element = svg(
+      'g',
+      { class: names, role: 'button', 'data-cpu': cpu.cpu },
+      svg('rect', { x, y, width: box.width, height: box.height, rx: 3 }),
+    );
+    const number = line(
+      box.height / 2 + (sizes.hasFigure ? -3 : 3.5),
+      sizes.font,
+      box.label,
+    );
+    const figure = sizes.hasFigure
+      ? line(box.height - 5, sizes.font - 1.5, '')
+      : null;
+    parent.append(element, number, ...(figure ? [figure] : []));
+    spots.push({
+      cpu,
+      x: middle,
+      y: y + box.height / 2,
+      element,
+      number,
+      figure,
+    });
+    return;
+  }
+  parent.append(
+    svg('rect', {
+      x,
+      y,
+      width: box.width,
+      height: box.height,
+      rx: 4,
+      class: `unit ${box.unit.kind}`,
+    }),
+  );
+  if (differs(box.unit))
+    parent.append(
+      svg('rect', {
+        x,
+        y,
+        width: box.width,
+        height: box.height,
+        rx: 4,
+        fill: `url(#${HATCH})`,
+        class: 'differs',
+      }),
+    );
+  if (box.label)
+    parent.append(
+      svg(
+        'text',
+        { x: x + 5, y: y + 13, 'font-size': 11, class: 'unit-name' },
+        box.label,
+      ),
+    );
+  for (const child of box.children)
+    drawBox(parent, child, x, y, sizes, spots, differs);
+}
+
+/** Colours a CPU and says what it is. */
+export function paintCpu(
+  { cpu, element, number, figure }: Spot,
+  now: Colouring,
+  chosen: number,
+  words: string,
+): void {
+  const colours = theme();
+  const value = now.kind === 'scale' ? now.values.get(cpu.cpu) : undefined;
+  const group = now.kind === 'classes' ? now.of.get(cpu.cpu) : undefined;
+  let colour: string | null = null;
+  let told = '';
+  if (now.kind === 'scale' && value !== undefined) {
+    colour = colourAt(colours.scale, shareOf(value, now.low, now.high));
+    told = short(value);
+  }
+  if (
+    now.kind === 'classes' &&
+    group !== undefined &&
+    stateOf(cpu) !== 'offline'
+  ) {
+    colour = classColour(colours, group);
+    told = (now.names[group] ?? '').length <= 3 ? now.names[group]! : '';
+  }
+  element
+    .querySelector('rect')!
+    .setAttribute('fill', colour ?? colours.surface);
+  for (const text of [number, figure])
+    text?.setAttribute('fill', colour ? inkOn(colour) : colours.muted);
+  if (figure) figure.textContent = visible(told);
+  element.setAttribute('aria-label', visible(words));
+  element.classList.toggle(
+    'chosen',
+    now.kind === 'scale' && cpu.cpu === chosen && value === undefined,
+  );
+}
