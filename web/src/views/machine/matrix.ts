@@ -59,15 +59,9 @@ export function paint(
   if (cell >= 26) figures(brush, measured, shown.places, cell, share, colours);
   outlines(brush, machine, measured, shown, cell, colours);
   linked(brush, measured, shown, cell, colours);
-  brush.strokeStyle = colours.text;
-  brush.lineWidth = 2;
-  brush.setLineDash([]);
-  brush.strokeRect(
-    MARGIN + shown.column * cell,
-    MARGIN + shown.row * cell,
-    Math.max(cell, 3),
-    Math.max(cell, 3),
-  );
+  const size = Math.max(cell, 3);
+  const [x, y] = [shown.column, shown.row].map((at) => MARGIN + at * cell);
+  ringed(brush, colours, [[x!, y!, size, size]]);
 }
 
 /** One pixel for each pair; pairs without a time are left transparent. */
@@ -128,6 +122,18 @@ function linked(
   const start = MARGIN + at * cell;
   const thick = Math.max(cell, 3);
   const long = cell * places.length;
+  ringed(brush, colours, [
+    [MARGIN, start, long, thick],
+    [start, MARGIN, thick, long],
+  ]);
+}
+
+/** Rectangles in a line that is seen on every colour of the scale. */
+function ringed(
+  brush: CanvasRenderingContext2D,
+  colours: Theme,
+  rectangles: readonly (readonly [number, number, number, number])[],
+): void {
   brush.setLineDash([]);
   for (const [width, colour] of [
     [4.5, colours.background],
@@ -135,8 +141,7 @@ function linked(
   ] as const) {
     brush.lineWidth = width;
     brush.strokeStyle = colour;
-    brush.strokeRect(MARGIN, start, long, thick);
-    brush.strokeRect(start, MARGIN, thick, long);
+    for (const rectangle of rectangles) brush.strokeRect(...rectangle);
   }
 }
 

@@ -1,0 +1,128 @@
+// The machine: its drawing and its latency matrix as linked views, from both
+// sides where the measurement contradicts the report.
+
+import path from 'node:path';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+
+import { open, useBrowser } from './browser';
+import { Bench } from './pinwise';
+import { recordOf, reportOf } from './records';
+
+useBrowser();
+
+/** A report of a simulated machine that is as it is reported. */
+function agreeing(): string {
+  const bench = new Bench();
+  const machine = 'sim:package:2 l3:2 core:2 pu:2';
+  const words = ['topology', '--measure', '--seed', '1', '--format', 'json'];
+  const record = bench.run('--machine', machine, ...words);
+  const report = path.join(bench.folder, 'topology.html');
+  bench.run('report', bench.file('topology.json', record), '-o', report);
+  return report;
+}
+
+const contradicted = (): string => reportOf([recordOf('topology')!]);
+
+/** What the matrix shows, as a picture's bytes. */
+const picture = (page: Page): Promise<string> =>
+  page
+    .locator('canvas.matrix')
+    .evaluate((canvas) => (canvas as HTMLCanvasElement).toDataURL());
+
+const linked = (page: Page): Promise<string[]> =>
+  page
+    .locator('.drawing .cpu.linked')
+    .evaluateAll((cpus) =>
+      cpus.map((cpu) => (cpu as SVGElement).dataset['cpu']!),
+    );
+
+test.each([
+  [1280, true],
+  [360, false],
+])(
+  'at %i pixels drawing and matrix stand beside each other: %s',
+  async (width, isBeside) => {
+    const { page, errors, close } = await open(agreeing(), { width });
+    const drawn = (await page.locator('.drawing').boundingBox())!;
+    const matrix = (await page.locator('canvas.matrix').boundingBox())!;
+    expect(matrix.x > drawn.x + drawn.width - 1).toBe(isBeside);
+    expect(matrix.y > drawn.y + drawn.height).toBe(!isBeside);
+    expect(
+      await page.evaluate(() => document.documentElement.scrollWidth),
+    ).toBeLessThanOrEqual(width);
+    expect(errors).toEqual([]);
+    await close();
+  },
+);
+
+test('a CPU of the drawing marks its row and column, and a cell its two CPUs', async () => {
+  const { page, errors, close } = await open(agreeing(), { width: 1280 });
+  const cpu = (number: number) =>
+    page.locator(`.drawing [data-cpu="${number}"]`);
+  await cpu(0).waitFor();
+  const before = await picture(page);
+  await cpu(3).hover();
+  const third = await picture(page);
+  expect(third).not.toBe(before);
+  expect(await linked(page)).toEqual(['3']);
+  await cpu(5).hover();
+  expect(await picture(page)).not.toBe(third);
+  await page.mouse.move(2, 2);
+  await expect.poll(() => picture(page)).toBe(before);
+  expect(await linked(page)).toEqual([]);
+  // The same by keyboard.
+  await cpu(0).focus();
+  for (let step = 0; step < 3; step += 1)
+    await page.keyboard.press('ArrowRight');
+  await expect.poll(() => picture(page)).toBe(third);
+  await page.locator('canvas.matrix').focus();
+  await page.keyboard.press('ArrowDown');
+  const told = await page.locator('.matrix-frame + .told').innerText();
+  const pair = /^CPUs? (\d+)(?: and (\d+))?/.exec(told)!;
+  const expected = [pair[1]!, pair[2] ?? pair[1]!];
+  expect((await linked(page)).sort()).toEqual([...new Set(expected)].sort());
+  await page.keyboard.press('Tab');
+  expect(await linked(page)).toEqual([]);
+  expect(errors).toEqual([]);
+  await close();
+});
+
+test('a contradicted machine is drawn as reported and as measured, with what differs hatched', async () => {
+  const { page, errors, close } = await open(contradicted(), { width: 1280 });
+  const sides = page.locator('.drawing .side');
+  await sides.first().waitFor();
+  expect(await sides.locator('h3').allInnerTexts()).toEqual([
+    'As reported',
+    'As measured',
+  ]);
+  // Eight cores and one cache are reported, four cores and two caches are there.
+  const kinds = (side: number, kind: string): Promise<number> =>
+    sides.nth(side).locator(`.unit.${kind}`).count();
+  expect([await kinds(0, 'core'), await kinds(0, 'llc')]).toEqual([8, 1]);
+  expect([await kinds(1, 'core'), await kinds(1, 'llc')]).toEqual([4, 2]);
+  expect(await sides.nth(0).locator('.differs').count()).toBe(10);
+  expect(await sides.nth(1).locator('.differs').count()).toBe(6);
+  await page.locator('.drawing [data-cpu="2"]').first().hover();
+  expect(await linked(page)).toEqual(['2', '2']);
+  await page.getByLabel('Units').selectOption('measured');
+  expect(await sides.count()).toBe(1);
+  expect(await page.locator('.drawing [tabindex="0"]').count()).toBe(1);
+  expect(errors).toEqual([]);
+  await close();
+});
+
+test('a machine that is as reported is drawn once, and its matrix has either scale', async () => {
+  const { page, errors, close } = await open(agreeing(), { width: 1280 });
+  await page.locator('.drawing .cpu').first().waitFor();
+  expect(await page.locator('.drawing .side').count()).toBe(1);
+  expect(await page.locator('.differs').count()).toBe(0);
+  expect(await page.getByLabel('Units').count()).toBe(0);
+  const logarithmic = await picture(page);
+  await page.getByLabel('Scale').selectOption('linear');
+  await expect.poll(() => picture(page)).not.toBe(logarithmic);
+  await page.getByLabel('Scale').selectOption('log');
+  await expect.poll(() => picture(page)).toBe(logarithmic);
+  expect(errors).toEqual([]);
+  await close();
+});
