@@ -210,6 +210,17 @@ test('what is shown stands in the address, and comes back from it', async () => 
     await seen(first.page),
     await selected(first.page),
   ];
+  // The button copies the same, even before the address has followed.
+  await first.page.evaluate(() => {
+    navigator.clipboard.writeText = (text) => {
+      document.body.dataset['copied'] = text;
+      return Promise.resolve();
+    };
+  });
+  await first.page.getByRole('button', { name: 'Copy link' }).click();
+  expect(await first.page.locator('body').getAttribute('data-copied')).toBe(
+    address,
+  );
   expect(first.errors).toEqual([]);
   await first.close();
   const again = await open(address);
@@ -311,6 +322,28 @@ test.each([
       .locator('option[value=llc]')
       .getAttribute('disabled'),
   ).not.toBeNull();
+  expect(errors).toEqual([]);
+  await close();
+});
+
+test('last-level caches colour where a topology of the same machine is at hand', async () => {
+  const bench = new Bench();
+  const report = path.join(bench.folder, 'both.html');
+  const machine = ['--machine', 'sim:package:1 l3:2 core:1 pu:1'];
+  const file = bench.file('small.txt', ftrace());
+  bench.run(...machine, 'topology', '--measure', '--seed', '1');
+  bench.run(...machine, 'trace', 'import', file);
+  const ids = [
+    ...bench.run('history', '--format', 'json').matchAll(/"id":\s*"([^"]+)"/g),
+  ].map((match) => match[1]!);
+  bench.run('report', ...ids, '-o', report);
+  const { page, errors, close } = await open(report);
+  await page.getByRole('link', { name: /trace/ }).first().click();
+  await page.locator('canvas[data-frames]').waitFor();
+  await page.getByLabel('Colour by').selectOption('llc');
+  expect(await page.locator('.timeline .legend').innerText()).toMatch(
+    /last-level cache 0\s+last-level cache 1/,
+  );
   expect(errors).toEqual([]);
   await close();
 });

@@ -28,7 +28,7 @@ export function overview(
   if (lanes) {
     const summer = new Summer(width, lanes.colours);
     lanes.keys.forEach((_, row) => {
-      const bins = scene.bins('cpus', row, false);
+      const bins = scene.bins('cpus', row, false).at(-1);
       const { share } = bins
         ? summer.sumBins(bins, 0, scene.span, scene.span)
         : summer.sum(lanes, row, 0, scene.span);

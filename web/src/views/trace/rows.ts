@@ -84,11 +84,11 @@ export class RowPainter {
   private columns(frame: Frame, row: number, width: number): Columns {
     const { scene, window, rows, colourBy } = frame;
     const byCause = colourBy === 'cause';
-    const bins = scene.bins(rows, row, byCause);
-    const perPixel =
-      (((bins?.share.length ?? 0) / width) * (window.to - window.from)) /
-      scene.span;
-    if (bins && perPixel >= BINS_PER_PIXEL)
+    const seen = (window.to - window.from) / scene.span;
+    const isFine = ({ share }: Columns): boolean =>
+      (share.length * seen) / width >= BINS_PER_PIXEL;
+    const bins = scene.bins(rows, row, byCause).filter(isFine).at(-1);
+    if (bins)
       return this.summer!.sumBins(bins, window.from, window.to, scene.span);
     const lanes = scene.lanes(rows)!;
     const { keys } = scene.keys(rows, byCause)!;

@@ -35,8 +35,8 @@ export interface Scene {
   lanes(rows: Rows): Lanes | null;
   /** What lanes are summed by: threads in CPU rows, CPUs in thread rows; causes besides where they colour. */
   keys(rows: Rows, byCause: boolean): Keys | null;
-  /** A row in fine columns over the whole trace, where it has so many slices that this helps. */
-  bins(rows: Rows, row: number, byCause: boolean): Columns | null;
+  /** A row in columns over the whole trace, fine ones and coarser ones; none where it has few slices. */
+  bins(rows: Rows, row: number, byCause: boolean): readonly Columns[];
   /** Of each slice the place of its wait's cause + 1; 0 where no wait is kept. */
   causes(): Uint8Array | null;
   /** Places of a thread's waits, by its number, in the order of time. */
@@ -111,7 +111,7 @@ export function sceneOf(record: TraceRecord): Scene {
 
 /** Slices in a row from which on columns of the whole trace are kept. */
 const MANY_SLICES = 8_192;
-const BINS = 16_384;
+const BINS = [16_384, 4_096] as const;
 
 /** What is worked out when it is first asked for, and kept. */
 function derived(
@@ -142,7 +142,7 @@ function derived(
       once(() => keysOf('threads', true)),
     ],
   } as const;
-  const bins = new Map<string, Columns>();
+  const bins = new Map<string, Columns[]>();
   const longest = once(
     () => waits?.length.reduce((a, b) => Math.max(a, b), 0) ?? 0,
   );
@@ -162,12 +162,14 @@ function derived(
       const own = lanes[rows]();
       const by = keys[rows][byCause ? 1 : 0]();
       if (!own || !by || own.first[row + 1]! - own.first[row]! < MANY_SLICES)
-        return null;
+        return [];
       const name = `${rows} ${row} ${byCause}`;
       let kept = bins.get(name);
       if (!kept) {
-        const summer = new Summer(BINS, by.count);
-        kept = summer.sum(own, row, 0, scene().span, by.keys);
+        const { span } = scene();
+        const [fine, coarse] = BINS.map((many) => new Summer(many, by.count));
+        kept = [fine!.sum(own, row, 0, span, by.keys)];
+        kept.push(coarse!.sumBins(kept[0]!, 0, span, span));
         bins.set(name, kept);
       }
       return kept;

@@ -406,12 +406,12 @@ group('columns', () => {
       madeTrace({ slices: 60_000, cpus: 4, threads: 9 }) as TraceRecord,
     );
     const lanes = made.lanes('cpus')!;
-    const bins = made.bins('cpus', 0, false)!;
+    const [bins] = made.bins('cpus', 0, false);
     const exact = new Summer(500, lanes.colours);
     const near = new Summer(500, lanes.colours);
     const { span } = made;
     exact.sum(lanes, 0, 0, span);
-    near.sumBins(bins, 0, span, span);
+    near.sumBins(bins!, 0, span, span);
     const total = (list: ArrayLike<number>): number =>
       Array.from(list).reduce((sum, value) => sum + value, 0);
     expect(total(near.columns.share) / total(exact.columns.share)).toBeCloseTo(
