@@ -122,16 +122,8 @@ export function drawing(
   figures.addEventListener('toggle', () => {
     if (figures.open) fillFigures();
   });
-  let width = -1;
-  const size = new ResizeObserver(() => {
-    if (stage.clientWidth === width) return;
-    width = stage.clientWidth;
-    draw();
-  });
-  size.observe(stage);
-  const stop = onTheme(paint);
+  const stops = [onWidth(stage, draw), onTheme(paint)];
   if (hasSides) controls.element.append(sideControl(state, draw));
-  const caches = cacheWords(machine);
   const element = h(
     'div',
     {},
@@ -139,25 +131,38 @@ export function drawing(
     legend,
     stage,
     told,
-    hasSides ? h('p', { class: 'muted' }, differenceWords(machine)) : null,
-    h(
-      'p',
-      { class: 'muted' },
-      'Dotted boxes are CPUs that this process may not use, dashed ones are offline. Arrow keys go from CPU to CPU, Enter chooses one.',
-    ),
-    caches.length > 0
-      ? h('p', { class: 'muted' }, `Caches: ${visible(caches.join(', '))}.`)
-      : null,
+    ...explanations(machine),
     figures,
   );
   return {
     element,
     mark,
-    dispose: () => {
-      stop();
-      size.disconnect();
-    },
+    dispose: () => stops.forEach((stop) => stop()),
   };
+}
+
+/** What the drawing's marks mean, and what it leaves out. */
+function explanations(machine: Machine): HTMLElement[] {
+  const caches = cacheWords(machine);
+  return [
+    differenceWords(machine),
+    'Dotted boxes are CPUs that this process may not use, dashed ones are offline. Arrow keys go from CPU to CPU, Enter chooses one.',
+    caches.length > 0 ? `Caches: ${visible(caches.join(', '))}.` : '',
+  ]
+    .filter(Boolean)
+    .map((words) => h('p', { class: 'muted' }, words));
+}
+
+/** Calls back when an element's width is another one, until the returned function is called. */
+function onWidth(element: HTMLElement, act: () => void): () => void {
+  let width = -1;
+  const size = new ResizeObserver(() => {
+    if (element.clientWidth === width) return;
+    width = element.clientWidth;
+    act();
+  });
+  size.observe(element);
+  return () => size.disconnect();
 }
 
 const SIDE_WORDS: Readonly<Record<Side, string>> = {

@@ -153,13 +153,14 @@ function numbers(
   cell: number,
   colours: Theme,
 ): void {
-  const step = Math.max(1, Math.ceil(22 / cell));
+  const room = Math.max(...measured.cpus) < 100 ? 22 : 30;
+  const step = Math.max(1, Math.ceil(room / cell));
   brush.textBaseline = 'middle';
   const pointed = places.findIndex((place) => measured.cpus[place] === cpu);
   for (let at = 0; at < places.length; at += 1) {
     const isPointed = at === pointed;
     // What stands beside the pointed one would run into it.
-    const isCrowded = pointed >= 0 && Math.abs(at - pointed) * cell < 22;
+    const isCrowded = pointed >= 0 && Math.abs(at - pointed) * cell < room;
     if (!isPointed && (at % step !== 0 || (isCrowded && step > 1))) continue;
     brush.fillStyle = isPointed ? colours.text : colours.muted;
     brush.font = `${isPointed ? 'bold ' : ''}11px sans-serif`;

@@ -316,6 +316,10 @@ describe('the two sides of a machine', () => {
     expect(names(reported, 'llc')[0]).toBe('L3 0 · 32 MiB');
     expect(names(measured, 'llc')).toEqual(['LLC A', 'LLC B']);
     expect(names(measured, 'core')[0]).toBe('core 0');
+    // What is said of a CPU is what the report says, on either side.
+    expect(flat(measured, 'cpu').map((unit) => unit.cpu!.llc)).toEqual([
+      0, 1, 0, 1,
+    ]);
   });
 
   test('differ in units of contradicted levels, and only there', () => {

@@ -53,16 +53,24 @@ export function unitsOfSide(machine: Machine, side: Side): Unit[] {
   });
   // Sizes of caches are the report's: of measured groups they are not known.
   const caches = levels.includes('llc') ? [] : machine.caches;
-  return lettered(unitsOf({ ...machine, cpus, caches }), new Set(levels));
+  const told = new Map(machine.cpus.map((cpu) => [cpu.cpu, cpu]));
+  return lettered(unitsOf({ ...machine, cpus, caches }), new Set(levels), told);
 }
 
 function groupOf(groups: readonly (readonly number[])[]): Map<number, number> {
   return new Map(groups.flatMap((cpus, at) => cpus.map((cpu) => [cpu, at])));
 }
 
-function lettered(units: Unit[], levels: ReadonlySet<string>): Unit[] {
+/** Letters for measured units; CPUs are again what the report says of them. */
+function lettered(
+  units: Unit[],
+  levels: ReadonlySet<string>,
+  told: ReadonlyMap<number, Cpu>,
+): Unit[] {
   return units.map((unit) => {
-    const children = lettered(unit.children, levels);
+    const cpu = unit.cpu && told.get(unit.cpu.cpu);
+    if (cpu) return { ...unit, cpu };
+    const children = lettered(unit.children, levels, told);
     const isMeasured = levels.has(LEVEL_OF[unit.kind] ?? '');
     if (!isMeasured || unit.number === undefined) return { ...unit, children };
     const letter = letters(unit.number);

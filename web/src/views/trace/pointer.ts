@@ -128,7 +128,9 @@ function listenToPointer(
       row: rowAt(y, scroller.scrollTop, handle.row(), rows),
       time: timeAt(state.window, canvas, event.clientX),
     };
-    handle.point();
+    // A window that moves is kept, and seen in the strip above.
+    if (held?.moves && held.isDragged) handle.refresh();
+    else handle.point();
     if (rows > 0) showTip(handle, tip, event);
   };
   const onDown = (event: PointerEvent): void => {

@@ -44,43 +44,11 @@ export function timeline(
     anchor: null,
   };
   if (!scene.slices) state.rows = 'cpus';
-  const canvas = h('canvas', {
-    tabIndex: 0,
-    role: 'img',
-    aria: { describedby: 'timeline-keys' },
-  });
-  const spacer = h('div');
-  const scroller = h(
-    'div',
-    { class: 'lanes', role: 'region', aria: { label: 'Rows of the timeline' } },
-    canvas,
-    spacer,
-  );
-  const seen = h('p', { class: 'muted status' });
-  const told = h('p', {
-    class: 'place',
-    role: 'status',
-    aria: { live: 'polite' },
-  });
-  const tip = h('div', {
-    class: 'tip',
-    hidden: true,
-    aria: { hidden: 'true' },
-  });
-  const colours = h('div');
-  const selected = h('div', { class: 'selected' });
-  const params = (): URLSearchParams => toParams(state, scene.span);
+  const parts = elements();
+  const { canvas, scroller, tip } = parts;
+  const address = addressKeeper(place, state, scene.span);
   let tools: Toolbar | null = null;
-  let address: ReturnType<typeof setTimeout> | undefined;
-  const stage = new Stage(canvas, scroller, spacer, scene, state);
-  const tell = (): void => {
-    seen.textContent = `${moment(state.window.from)} to ${moment(state.window.to)}: ${seconds((state.window.to - state.window.from) * 1e-9)} of ${seconds(scene.span * 1e-9)}${arrowWords(scene, state)}`;
-    told.textContent = rowCount(scene, state.rows)
-      ? visible(
-          describe(scene, state.rows, state.cursor.row, state.cursor.time),
-        )
-      : 'Nothing ran.';
-  };
+  const stage = new Stage(canvas, scroller, parts.spacer, scene, state);
   const handle: Handle = {
     scene,
     state,
@@ -90,38 +58,31 @@ export function timeline(
     refresh: () => {
       handle.point();
       map.draw();
-      clearTimeout(address);
-      address = setTimeout(
-        () => place?.keep('timeline', params()),
-        ADDRESS_DELAY,
-      );
+      address.follow();
     },
     point: () => {
-      tell();
+      parts.seen.textContent = windowWords(scene, state);
+      parts.told.textContent = placeWords(scene, state);
       stage.draw();
     },
-    select: () => fill(selected, selectionOf(handle)),
+    select: () => fill(parts.selected, selectionOf(handle)),
     layout: () => {
       stage.layout(summary);
       map.draw();
     },
     sync: () => {
       tools?.sync();
-      fill(colours, legend(scene, state, theme()));
+      fill(parts.colours, legend(scene, state, theme()));
     },
   };
   const map = minimap(handle);
-  tools = toolbar(
-    handle,
-    place ? () => place.address('timeline', params()) : null,
-  );
+  tools = toolbar(handle, address.link);
   const grip = resizer(stage, handle);
-  const onSlash = (event: KeyboardEvent): void => {
+  canvas.addEventListener('keydown', (event) => {
     if (event.key !== '/') return;
     event.preventDefault();
     tools?.focusSearch();
-  };
-  canvas.addEventListener('keydown', onSlash);
+  });
   const onWindow = (): void => handle.layout();
   addEventListener('resize', onWindow);
   const stops = [
@@ -138,19 +99,19 @@ export function timeline(
   handle.sync();
   handle.select();
   restoreCursor(handle);
-  tell();
+  handle.point();
   const element = h(
     'figure',
     { class: 'chart timeline', data: { chart: 'Timeline' } },
     tools.element,
-    seen,
-    colours,
+    parts.seen,
+    parts.colours,
     map.element,
     scroller,
     grip,
     tip,
-    told,
-    selected,
+    parts.told,
+    parts.selected,
     h('figcaption', { class: 'muted' }, summary),
     h(
       'details',
@@ -162,17 +123,9 @@ export function timeline(
   );
   return {
     element,
-    show(wanted, key, start, length) {
-      tools?.chooseRows(wanted);
-      const keys = wanted === 'cpus' ? scene.cpus : scene.threads;
-      state.cursor = {
-        row: Math.max(0, keys.indexOf(key)),
-        time: start + length / 2,
-      };
-      const around = Math.max(length * 6, 2_000);
-      const from = start + length / 2 - around / 2;
-      state.window = within({ from, to: from + around }, scene.span);
-      reveal(handle, AXIS);
+    show(rows, key, start, length) {
+      tools?.chooseRows(rows);
+      goTo(handle, key, start, length);
       handle.refresh();
       canvas.focus();
     },
@@ -182,13 +135,93 @@ export function timeline(
       stage.draw();
     },
     dispose() {
-      clearTimeout(address);
+      address.stop();
       clearTimeout(ahead.timer);
       stage.dispose();
       stops.forEach((stop) => stop());
       size.disconnect();
     },
   };
+}
+
+/** The elements that the timeline changes. */
+function elements() {
+  const canvas = h('canvas', {
+    tabIndex: 0,
+    role: 'img',
+    aria: { describedby: 'timeline-keys' },
+  });
+  const spacer = h('div');
+  return {
+    canvas,
+    spacer,
+    scroller: h(
+      'div',
+      {
+        class: 'lanes',
+        role: 'region',
+        aria: { label: 'Rows of the timeline' },
+      },
+      canvas,
+      spacer,
+    ),
+    seen: h('p', { class: 'muted status' }),
+    told: h('p', { class: 'place', role: 'status', aria: { live: 'polite' } }),
+    tip: h('div', { class: 'tip', hidden: true, aria: { hidden: 'true' } }),
+    colours: h('div'),
+    selected: h('div', { class: 'selected' }),
+  };
+}
+
+/** Keeps what is shown in the address, once nothing has moved for a while. */
+function addressKeeper(
+  place: Place | undefined,
+  state: State,
+  span: number,
+): { follow(): void; link: (() => string) | null; stop(): void } {
+  const params = (): URLSearchParams => toParams(state, span);
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  return {
+    follow: () => {
+      clearTimeout(timer);
+      timer = setTimeout(
+        () => place?.keep('timeline', params()),
+        ADDRESS_DELAY,
+      );
+    },
+    link: place ? () => place.address('timeline', params()) : null,
+    stop: () => clearTimeout(timer),
+  };
+}
+
+/** Which part of the trace is seen. */
+function windowWords(scene: Scene, state: State): string {
+  const { from, to } = state.window;
+  return `${moment(from)} to ${moment(to)}: ${seconds((to - from) * 1e-9)} of ${seconds(scene.span * 1e-9)}${arrowWords(scene, state)}`;
+}
+
+/** What the place of the cursor shows. */
+function placeWords(scene: Scene, { rows, cursor }: State): string {
+  return rowCount(scene, rows) > 0
+    ? visible(describe(scene, rows, cursor.row, cursor.time))
+    : 'Nothing ran.';
+}
+
+/** Puts the cursor into the row of a thread or CPU, and the window around a time. */
+function goTo(
+  handle: Handle,
+  key: number,
+  start: number,
+  length: number,
+): void {
+  const { scene, state } = handle;
+  const keys = state.rows === 'cpus' ? scene.cpus : scene.threads;
+  const time = start + length / 2;
+  state.cursor = { row: Math.max(0, keys.indexOf(key)), time };
+  const around = Math.max(length * 6, 2_000);
+  const from = time - around / 2;
+  state.window = within({ from, to: from + around }, scene.span);
+  reveal(handle, AXIS);
 }
 
 /** Works out, step by step when nothing else is to do, what other rows and colours need. */
