@@ -29,42 +29,10 @@ export interface Ordered {
   previous: Int32Array;
 }
 
-/** A row for each CPU, in the order given; CPUs without slices have empty rows. */
-export function byCpu(ordered: Ordered, cpus: readonly number[]): Lanes {
-  const { cpu, thread } = ordered.slices;
-  // Slices stand CPU by CPU in the order of time: as they are is as they should be.
-  return lanes(ordered, null, cpus, cpu, thread);
-}
-
-/** A row for each thread, in the order given. */
-export function byThread(ordered: Ordered, threads: readonly number[]): Lanes {
-  const { cpu, thread } = ordered.slices;
-  return lanes(ordered, ordered.order, threads, thread, cpu);
-}
-
-function lanes(
-  { slices, previous }: Ordered,
-  order: Uint32Array | null,
-  keys: readonly number[],
-  key: Uint32Array,
-  colour: Uint32Array,
-): Lanes {
-  let largest = 0;
-  for (let at = 0; at < slices.count; at += 1)
-    largest = Math.max(largest, key[at]!);
-  const rows = new Int32Array(largest + 1).fill(-1);
-  keys.forEach((value, row) => {
-    if (value <= largest) rows[value] = row;
-  });
-  const first = new Uint32Array(keys.length + 1);
-  for (let at = 0; at < slices.count; at += 1) {
-    const row = rows[key[at]!]!;
-    if (row >= 0) first[row + 1]! += 1;
-  }
-  for (let row = 0; row < keys.length; row += 1) first[row + 1]! += first[row]!;
+/** Room for so many slices. */
+function room(keys: readonly number[], first: Uint32Array): Lanes {
   const many = first[keys.length]!;
-  const next = first.slice();
-  const told = {
+  return {
     keys: [...keys],
     first,
     start: new Float64Array(many),
@@ -72,20 +40,74 @@ function lanes(
     colour: new Uint32Array(many),
     origin: new Uint32Array(many),
     moved: new Uint8Array(many),
+    colours: 1,
   };
+}
+
+/** Where rows begin that have so many slices. */
+function starts(counts: readonly number[]): Uint32Array {
+  const first = new Uint32Array(counts.length + 1);
+  counts.forEach((many, row) => (first[row + 1] = first[row]! + many));
+  return first;
+}
+
+/** A row for each CPU, in the order given; CPUs without slices have empty rows. */
+export function byCpu(
+  { slices, previous }: Ordered,
+  cpus: readonly number[],
+): Lanes {
+  // Slices stand CPU by CPU in the order of time: rows are copied as they are.
+  const runs = new Map<number, [from: number, to: number]>();
+  for (let at = 0; at < slices.count;) {
+    const cpu = slices.cpu[at]!;
+    const from = at;
+    while (at < slices.count && slices.cpu[at] === cpu) at += 1;
+    runs.set(cpu, [from, at]);
+  }
+  const run = (cpu: number): [number, number] => runs.get(cpu) ?? [0, 0];
+  const told = room(cpus, starts(cpus.map((cpu) => run(cpu)[1] - run(cpu)[0])));
+  cpus.forEach((cpu, row) => {
+    const [from, to] = run(cpu);
+    const first = told.first[row]!;
+    told.start.set(slices.start.subarray(from, to), first);
+    told.length.set(slices.length.subarray(from, to), first);
+    told.colour.set(slices.thread.subarray(from, to), first);
+    for (let at = from; at < to; at += 1) {
+      const before = previous[at]!;
+      told.origin[first + at - from] = at;
+      told.moved[first + at - from] = before >= 0 && before !== cpu ? 1 : 0;
+    }
+  });
+  return { ...told, colours: Math.max(1, slices.threads.length) };
+}
+
+/** A row for each thread, in the order given; of those not given, none. */
+export function byThread(
+  { slices, order, previous }: Ordered,
+  threads: readonly number[],
+): Lanes {
+  const rows = new Int32Array(slices.threads.length).fill(-1);
+  threads.forEach((thread, row) => (rows[thread] = row));
+  const counts = threads.map(() => 0);
+  for (let at = 0; at < slices.count; at += 1) {
+    const row = rows[slices.thread[at]!]!;
+    if (row >= 0) counts[row]! += 1;
+  }
+  const told = room(threads, starts(counts));
+  const next = told.first.slice();
   let colours = 1;
-  for (let place = 0; place < slices.count; place += 1) {
-    const from = order ? order[place]! : place;
-    const row = rows[key[from]!]!;
+  for (const from of order) {
+    const row = rows[slices.thread[from]!]!;
     if (row < 0) continue;
     const at = next[row]!++;
+    const cpu = slices.cpu[from]!;
+    const before = previous[from]!;
     told.origin[at] = from;
     told.start[at] = slices.start[from]!;
     told.length[at] = slices.length[from]!;
-    told.colour[at] = colour[from]!;
-    const before = previous[from]!;
-    told.moved[at] = before >= 0 && before !== slices.cpu[from] ? 1 : 0;
-    colours = Math.max(colours, colour[from]! + 1);
+    told.colour[at] = cpu;
+    told.moved[at] = before >= 0 && before !== cpu ? 1 : 0;
+    colours = Math.max(colours, cpu + 1);
   }
   return { ...told, colours };
 }

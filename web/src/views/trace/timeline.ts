@@ -23,7 +23,8 @@ import { totalsTable } from './totals';
 
 /** The address follows when nothing has moved for so long, ms: browsers limit how often it may change. */
 const ADDRESS_DELAY = 300;
-const PREPARE_DELAY = 50;
+/** The first frames come first, ms. */
+const PREPARE_DELAY = 150;
 
 export interface Timeline extends Part {
   /** Goes to a part of the trace, in the row of this thread or CPU. */
