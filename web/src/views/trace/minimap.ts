@@ -5,10 +5,10 @@ import { h } from '../../dom';
 import { percent } from '../../format';
 import type { Theme } from '../../theme';
 import { theme } from '../../theme';
+import { Depth, sumWaits } from './depth';
 import { moment } from './describe';
 import { Summer } from './lanes';
 import { gutterOf, timeOf } from './pointer';
-import { QueueDepth } from './queue';
 import type { Scene } from './scene';
 import { within } from './scene';
 import type { Handle } from './state';
@@ -41,9 +41,9 @@ export function overview(
     for (const { own } of spans.cpus) busy[x]! += (own?.[at] ?? 0) / many;
   }
   if (scene.waits) {
-    const depth = new QueueDepth();
+    const depth = new Depth();
     const one = new Map(scene.cpus.map((cpu) => [cpu, 0]));
-    depth.sum(scene, one, width, { from: 0, to: scene.span });
+    sumWaits(depth, scene, one, width, { from: 0, to: scene.span });
     for (let x = 0; x < width; x += 1) queued[x] = depth.at(0, x) / many;
   }
   return { busy, queued };

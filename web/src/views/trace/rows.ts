@@ -7,7 +7,7 @@ import type { Columns, Lanes } from './lanes';
 import { CAUSES, firstAfter, firstFrom, Summer } from './lanes';
 import type { Palette } from './colours';
 import { causeColour, mixed } from './colours';
-import { QueueDepth } from './queue';
+import { Depth, sumWaits } from './depth';
 import type { Raster } from './raster';
 import { pixel } from './raster';
 
@@ -17,8 +17,8 @@ const PIXELS_PER_SLICE = 3;
 const BINS_PER_PIXEL = 2;
 /** Narrower slices have no border. */
 const LEAST_BORDERED = 4;
-/** Slices of marked threads that are drawn over the others at most. */
-const MOST_MARKED = 60_000;
+/** Slices of marked threads that are summed by themselves at most; of more, what had most of a pixel says enough. */
+const MOST_MARKED = 150_000;
 
 /** Where the parts of a row lie, in device pixels from its upper edge. */
 interface Band {
@@ -44,7 +44,7 @@ function band(frame: Frame, ratio: number): Band {
 /** Keeps what is costly to make from frame to frame. */
 export class RowPainter {
   private summer: Summer | null = null;
-  private readonly queue = new QueueDepth();
+  private readonly depth = new Depth();
 
   paint(raster: Raster, frame: Frame, palette: Palette, ratio: number): void {
     const { scene, window } = frame;
@@ -61,24 +61,28 @@ export class RowPainter {
     for (const row of rowsSeen(frame)) {
       const y = (row * frame.row - frame.scrolled) * ratio;
       separate(raster, frame, row, y, ratio);
-      if (!lanes || !keys || !this.summer) {
+      if (!lanes || !keys) {
         spansOf(raster, frame, row, y + at.top, y + at.end);
         continue;
       }
       const columns = this.columns(frame, row, raster.width);
       bars(raster, columns, palette, row, y, at);
-      bordered(raster, frame, lanes, keys.keys, palette, row, y, at);
       arrivals(raster, columns, frame, y + at.bottom, y + at.end);
     }
     if (lanes && frame.rows === 'cpus')
-      overlay(raster, frame, palette, ratio, at);
-    if (frame.rows === 'cpus') {
-      sharingOf(raster, frame, ratio, at);
-      if (scene.waits) {
-        this.queue.sum(scene, scene.rowOf, raster.width, window);
-        queued(raster, frame, this.queue, ratio, at);
-      }
-    } else waitsOf(raster, frame, ratio);
+      overlay(raster, frame, this.depth, palette, ratio, at);
+    for (const row of lanes && keys ? rowsSeen(frame) : []) {
+      const y = (row * frame.row - frame.scrolled) * ratio;
+      bordered(raster, frame, lanes!, keys!.keys, palette, row, y, at);
+    }
+    if (frame.rows === 'threads') {
+      waitsOf(raster, frame, ratio);
+      return;
+    }
+    sharingOf(raster, frame, ratio, at);
+    if (!scene.waits) return;
+    sumWaits(this.depth, scene, scene.rowOf, raster.width, window);
+    queued(raster, frame, this.depth, ratio, at);
   }
 
   private columns(frame: Frame, row: number, width: number): Columns {
@@ -201,46 +205,68 @@ function arrivals(
 
 const SHADES = [0.3, 0.5, 0.75, 1];
 
-/** Marked threads over the others: a thread that ran shortly is not lost among them. */
+/** What marked threads have of each CPU, over what all have: one that ran shortly is not lost among the others. */
 function overlay(
   raster: Raster,
   frame: Frame,
+  depth: Depth,
   palette: Palette,
   ratio: number,
   at: Band,
 ): void {
   const { scene, window, marked } = frame;
-  if (!marked || marked.size === 0) return;
-  const lanes = scene.lanes('threads')!;
-  const { rowOf } = scene;
+  const lanes = scene.lanes('threads');
+  const ranges = scene.threads.flatMap((thread, own) =>
+    lanes && marked?.has(thread)
+      ? [
+          {
+            thread,
+            first: firstAfter(lanes, own, window.from),
+            last: firstFrom(lanes, own, window.to),
+          },
+        ]
+      : [],
+  );
+  const many = ranges.reduce((sum, { first, last }) => sum + last - first, 0);
+  if (!lanes || many === 0 || many > MOST_MARKED) return;
+  depth.begin(scene.cpus.length, raster.width, window);
+  const latest = new Uint32Array(scene.cpus.length * raster.width);
   const scale = raster.width / (window.to - window.from);
   const causes = frame.colourBy === 'cause' ? scene.causes() : null;
-  let left = MOST_MARKED;
-  scene.threads.forEach((thread, own) => {
-    if (!marked.has(thread)) return;
-    const last = lanes.first[own + 1]!;
-    let slice = firstAfter(lanes, own, window.from);
-    for (; slice < last && left > 0; slice += 1, left -= 1) {
-      const x0 = (lanes.start[slice]! - window.from) * scale;
-      if (x0 > raster.width) return;
-      const x1 = x0 + lanes.length[slice]! * scale;
-      const row = rowOf.get(lanes.colour[slice]!);
-      if (row === undefined || x1 - x0 >= LEAST_BORDERED) continue;
-      const y = (row * frame.row - frame.scrolled) * ratio;
+  for (const { thread, first, last } of ranges) {
+    for (let slice = first; slice < last; slice += 1) {
+      const row = scene.rowOf.get(lanes.colour[slice]!);
+      if (row === undefined) continue;
+      const [start, length] = [lanes.start[slice]!, lanes.length[slice]!];
+      depth.add(row, start, length);
       const key = causes
         ? thread * CAUSES + causes[lanes.origin[slice]!]!
         : thread;
-      const colour = palette.pixel(row, key);
-      raster.fill(x0, Math.max(x1, x0 + 1), y + at.top, y + at.bottom, colour);
+      const x0 = Math.max(0, Math.floor((start - window.from) * scale));
+      const x1 = Math.ceil((start + length - window.from) * scale);
+      const line = row * raster.width;
+      latest.fill(key + 1, line + x0, line + Math.min(raster.width, x1));
     }
-  });
+  }
+  depth.settle();
+  const most = at.bottom - at.top;
+  for (const row of rowsSeen(frame)) {
+    const bottom = (row * frame.row - frame.scrolled) * ratio + at.bottom;
+    for (let x = 0; x < raster.width; x += 1) {
+      const key = latest[row * raster.width + x]!;
+      if (key === 0) continue;
+      const high = Math.max(2, Math.min(1, depth.at(row, x)) * most);
+      const colour = palette.pixel(row, key - 1);
+      raster.fill(x, x + 1, bottom - high, bottom, colour);
+    }
+  }
 }
 
 /** Threads that wait for the CPU: a bar from above; two and more fill it. */
 function queued(
   raster: Raster,
   frame: Frame,
-  depth: QueueDepth,
+  depth: Depth,
   ratio: number,
   at: Band,
 ): void {

@@ -10,12 +10,12 @@ import type { Shown } from './address';
 import { fromParams, toParams } from './address';
 import { arrowsOf } from './arrows';
 import { hashedColour, mixed, Palette } from './colours';
+import { Depth, sumWaits } from './depth';
 import { AXIS, rowHeight } from './frame';
 import { Summer } from './lanes';
 import { overview } from './minimap';
 import { causesBefore, previousCpus, timeOrder } from './order';
 import { rowAt, timeOf } from './pointer';
-import { QueueDepth } from './queue';
 import { pixel } from './raster';
 import { sceneOf, threadsNamed } from './scene';
 import type { Handle, State } from './state';
@@ -425,15 +425,29 @@ group('columns', () => {
   });
 
   test('of the queue are the mean number of waits', () => {
-    const depth = new QueueDepth();
+    const depth = new Depth();
     const rows = new Map([0, 1, 2].map((cpu) => [cpu, cpu]));
-    depth.sum(scene, rows, 10, { from: 0, to: 100_000 });
+    sumWaits(depth, scene, rows, 10, { from: 0, to: 100_000 });
     expect(depth.at(0, 3)).toBeCloseTo(1, 5);
     expect(depth.at(0, 4)).toBeCloseTo(0, 5);
     expect(depth.at(2, 5)).toBeCloseTo(1, 5);
-    depth.sum(scene, rows, 4, { from: 0, to: 100_000 });
+    sumWaits(depth, scene, rows, 4, { from: 0, to: 100_000 });
     expect(depth.at(0, 1)).toBeCloseTo(0.4, 5);
     expect(depth.at(2, 2)).toBeCloseTo(0.4, 5);
+  });
+
+  test('of spans that go beyond the window are cut, and rows keep apart', () => {
+    const depth = new Depth();
+    depth.begin(2, 4, { from: 100, to: 200 });
+    depth.add(0, 50, 100);
+    depth.add(0, 180, 100);
+    depth.add(0, 10, 20);
+    depth.add(1, 100, 25);
+    depth.settle();
+    const row = (at: number): number[] =>
+      [0, 1, 2, 3].map((x) => Number(depth.at(at, x).toFixed(4)));
+    expect(row(0)).toEqual([1, 1, 0, 0.8]);
+    expect(row(1)).toEqual([1, 0, 0, 0]);
   });
 
   test('of the whole trace sum over its CPUs', () => {
