@@ -218,10 +218,17 @@ function placeOf(id: string, params: URLSearchParams): Place {
     url.hash = `#/record/${encodeURIComponent(id)}${query}`;
     return url.href;
   };
+  let now = params;
   return {
-    params,
+    // A view that is drawn anew, of a record that grew, begins where the last one was.
+    get params() {
+      return now;
+    },
     address,
-    keep: (part, next) => history.replaceState(null, '', address(part, next)),
+    keep: (part, next) => {
+      now = next;
+      history.replaceState(null, '', address(part, next));
+    },
   };
 }
 

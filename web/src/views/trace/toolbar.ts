@@ -63,7 +63,8 @@ export function toolbar(handle: Handle, link: (() => string) | null): Toolbar {
         (option.value === 'llc' && scene.llcOf.size === 0) ||
         (option.value === 'cause' && !scene.waits);
       option.disabled = isMissing;
-      option.title = isMissing ? 'The record does not tell.' : '';
+      const words = COLOUR_WORDS[option.value as ColourBy];
+      option.textContent = isMissing ? `${words} (unknown)` : words;
     }
     search.sync();
   };
